@@ -1,0 +1,1 @@
+"""One foreign thing each: files, tokenizer data, model providers."""
