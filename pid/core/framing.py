@@ -68,8 +68,8 @@ class Framer:
     """One direction of one connection.
 
     `receive(data)` takes what was read. While `room()` gives a buffer, the rest of a body is due: the reader
-    may read straight into it and say `filled(count)` instead, which saves a copy. `end()` is said once, at the
-    end of input.
+    may read straight into it and say `filled(count)` instead, which saves a copy. `end()` is said once, at
+    the end of input.
     """
 
     def __init__(self, max_body: int = MAX_BODY) -> None:
