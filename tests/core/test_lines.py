@@ -55,7 +55,9 @@ def shape(tree):
 def test_lines_as_pi_writes_and_migrates_them_take_the_fast_path(monkeypatch):
     monkeypatch.setattr("pid.core.lines.pieces", lambda line: pytest.fail(f"parsed {line!r}"))
     written = compact(entry("a1", "u1", "assistant"))
-    migrated = compact({"type": "message", "timestamp": TIME, "message": {"role": "user"}, "id": "u1", "parentId": None})
+    migrated = compact(
+        {"type": "message", "timestamp": TIME, "message": {"role": "user"}, "id": "u1", "parentId": None}
+    )
     tree = Tree()
     scanner = Scanner(tree.rows)
     scanner.header, scanner.version = {}, 3
@@ -83,18 +85,33 @@ def test_lines_as_pi_writes_and_migrates_them_take_the_fast_path(monkeypatch):
         (compact(entry("b")) + b" \x00 " + compact(entry("c")), ["b", "c"], ["nulBytes"]),
         (compact(entry("b"))[:-20] + compact(entry("c", "b")), ["b!", "c"], ["malformedLine"]),
         (compact(entry("b"))[:30] + compact(entry("c")), ["c"], ["malformedLine"]),
-        (compact(entry("b", message={"role": "user", "content": [{"type": "toolCall", "id": "x"}]}))[:-4], ["b!"],
-         ["malformedLine"]),
+        (
+            compact(entry("b", message={"role": "user", "content": [{"type": "toolCall", "id": "x"}]}))[:-4],
+            ["b!"],
+            ["malformedLine"],
+        ),
         (b'{"type":"message","id":"b"', [], ["malformedLine"]),
         (b'{"id":"b","parentId":null,"type":"message","message":{"role":"user"}', ["b!"], ["malformedLine"]),
-        (b'{"type":"message","timestamp":"%s","message":{"role":"us\x01er"},"id":"b","parentId":null}' % TIME.encode(),
-         ["b"], []),
+        (
+            b'{"type":"message","timestamp":"%s","message":{"role":"us\x01er"},"id":"b","parentId":null}'
+            % TIME.encode(),
+            ["b"],
+            [],
+        ),
         (compact({**entry("b"), "id": 7}), ["7"], []),
         (compact({"type": "session", "id": "again", "parentId": None}), [], ["duplicateHeader"]),
         (json.dumps(entry("b")).encode(), ["b"], []),
         (compact(entry("b", details={"parentId": "no entry", "id": "z"})), ["b"], []),
-        (b'{"type":"x","id":"b","parentId":null,"timestamp":"' + TIME.encode() + b'","d":' + b"[" * 5000 + b"]" * 5000
-         + b"}", ["b"], []),
+        (
+            b'{"type":"x","id":"b","parentId":null,"timestamp":"'
+            + TIME.encode()
+            + b'","d":'
+            + b"[" * 5000
+            + b"]" * 5000
+            + b"}",
+            ["b"],
+            [],
+        ),
         (b'{"id":"b","parentId":null,"d":' + b"[" * 5000 + b"]" * 5000 + b"}", ["b!"], ["tooDeep"]),
     ],
 )
@@ -147,7 +164,9 @@ def test_the_header_comes_first(head, foreign):
     assert scanner.foreign is foreign
 
 
-@pytest.mark.parametrize(("version", "read"), [("null", 1), ("1", 1), ("2", 2), ("3", 3), ("99", 99), ('"3"', 3), ("0", 3)])
+@pytest.mark.parametrize(
+    ("version", "read"), [("null", 1), ("1", 1), ("2", 2), ("3", 3), ("99", 99), ('"3"', 3), ("0", 3)]
+)
 def test_versions(version, read):
     _, _, scanner = load(b'{"type":"session","id":"s","version":%s}\n' % version.encode())
     assert scanner.version == read
