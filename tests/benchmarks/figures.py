@@ -34,9 +34,7 @@ class Figures:
         yield json.dumps({"machine": machine()})
         for program, kinds in self.samples.items():
             for (work, session, unit), values in kinds.items():
-                yield json.dumps(
-                    {"program": program, "work": work, "session": session, "unit": unit} | summary(values)
-                )
+                yield json.dumps({"program": program, "work": work, "session": session, "unit": unit} | summary(values))
 
     def table(self) -> str:
         """Markdown, readable as it is."""
@@ -92,7 +90,5 @@ def _processor() -> str:
 
 def _commit() -> str:
     here = Path(__file__).parent
-    done = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], cwd=here, capture_output=True, text=True
-    )
+    done = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=here, capture_output=True, text=True)
     return done.stdout.strip()
