@@ -29,8 +29,8 @@ BELOW: dict[str, tuple[str, ...]] = {
     "client": ("words", "client"),
     "shell": tuple(LAYERS),
 }
-EXTRA = {"pid.client": ("pid.core.framing",)}
-"""What a module may import beside what lies below its layer."""
+EXTRA = {"client": ("pid.core.framing",)}
+"""What a layer may import beside the layers below it."""
 
 IMPURE = frozenset(
     """
@@ -99,7 +99,7 @@ def _imports_against_the_table(module: str, tree: ast.Module) -> Iterator[tuple[
     own = layer(module)
     for imported in _imports(module, tree):
         top = imported.name.partition(".")[0]
-        if top == "pid" and not _may_import(module, own, imported.name):
+        if top == "pid" and not _may_import(own, imported.name):
             yield imported.line, f"{own or 'the package'} imports {imported.name}"
         if own in ("words", "core") and top in IMPURE:
             yield imported.line, f"{own} is pure and imports {top}"
@@ -109,10 +109,10 @@ def _imports_against_the_table(module: str, tree: ast.Module) -> Iterator[tuple[
             yield imported.line, f"{top} is heavy and imported before its first use"
 
 
-def _may_import(module: str, own: str | None, name: str) -> bool:
+def _may_import(own: str | None, name: str) -> bool:
     if own is None:
         return False
-    return layer(name) in BELOW[own] or _under(name, EXTRA.get(module, ()))
+    return layer(name) in BELOW[own] or _under(name, EXTRA.get(own, ()))
 
 
 def _calls_against_the_table(module: str, tree: ast.Module) -> Iterator[tuple[int, str]]:

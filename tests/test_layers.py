@@ -31,7 +31,7 @@ BAD = {
 GOOD = {
     "a handler calls a service": ("pid.shell.server", "from pid.service.store import Store"),
     "core uses core and words": ("pid.core.context", "from pid.core.tree import Tree\nfrom pid.errors import PidError"),
-    "the client frames": ("pid.client", "import asyncio\nfrom pid.core.framing import Frames"),
+    "the client frames": ("pid.client.session", "import asyncio\nfrom pid.core.framing import Frames"),
     "a command starts the client": ("pid.shell.commands", "def f():\n    from pid.client import Client"),
     "the journal opens": ("pid.adapters.journal", "import os\nos.open('x', os.O_RDWR)"),
     "anthropic on first use": ("pid.adapters.anthropic", "def f():\n    import anthropic"),
