@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from importlib.util import find_spec
+
 import pytest
 
-from tests.layers import OPENERS, layer, modules, violations
+from tests.benchmarks.wire import framed
+from tests.layers import HEAVY, OPENERS, ROOT, layer, modules, violations
 
 BAD = {
     "core imports a service": ("pid.core.tree", "from pid.service.store import Store"),
@@ -63,3 +68,23 @@ def test_the_checker_allows(module: str, source: str) -> None:
 
 def test_the_table_of_openers_has_no_core_and_no_service() -> None:
     assert {layer(module) for module in OPENERS} == {"adapters", "shell"}
+
+
+@pytest.mark.skipif(find_spec("pid.__main__") is None, reason="there is no daemon yet")
+def test_serving_imports_nothing_heavy() -> None:
+    """Seen from outside, over the whole life of a daemon that only starts and ends."""
+    life = b"".join(
+        framed({"jsonrpc": "2.0", **message})
+        for message in (
+            {"id": 1, "method": "initialize", "params": {"processId": None, "rootUri": None, "capabilities": {}}},
+            {"method": "initialized", "params": {}},
+            {"id": 2, "method": "shutdown"},
+            {"method": "exit"},
+        )
+    )
+    command = [sys.executable, "-X", "importtime", "-m", "pid", "--stdio"]
+    done = subprocess.run(command, input=life, capture_output=True, cwd=ROOT, timeout=60)
+    assert done.returncode == 0, done.stderr.decode()[-2000:]
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.decode().splitlines()}
+    assert "pid.errors" in imported
+    assert not {name.partition(".")[0] for name in imported} & HEAVY
