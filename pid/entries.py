@@ -215,6 +215,17 @@ def members(text: str) -> Iterator[tuple[str, str, str]]:
             at = _past_blanks(text, at + 1)
 
 
+def elements(text: str) -> Iterator[str]:
+    """The texts of the elements of a valid JSON array, in order."""
+    at = _past_blanks(text, text.index("[") + 1)
+    while text[at] != "]":
+        _, end = _decode_value(text, at)
+        yield text[at:end]
+        at = _past_blanks(text, end)
+        if text[at] == ",":
+            at = _past_blanks(text, at + 1)
+
+
 OWN_KEYS: Final = ("type", "id", "parentId", "timestamp")
 _LEADING = re.compile(rb'[ \t]*"(type|id|parentId|timestamp)"[ \t]*:[ \t]*(?:"(?:[^"\\]|\\.)*"|null)[ \t]*(,|(?=\}))')
 
