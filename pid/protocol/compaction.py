@@ -6,12 +6,13 @@ from pid.protocol.base import (
     CompactionReason,
     CompactionState,
     Count,
+    Positive,
     RawValue,
     SessionParams,
     SummarizerName,
     Wire,
 )
-from pid.protocol.sessions import ModelRef, Positive
+from pid.protocol.sessions import ModelRef
 from pid.protocol.tree import Token
 
 

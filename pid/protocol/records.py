@@ -9,11 +9,10 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from pid.protocol.base import RawContent, RawMessage, ThinkingLevel, Wire
+from pid.protocol.base import RawContent, RawMessage, StopReason, ThinkingLevel, Wire
 from pid.protocol.compaction import FileDetails
 
 Blocks = Annotated[list[Any], Meta(extra_json_schema={"items": {"$ref": "#/$defs/ContentBlock"}})]
-StopReason = Annotated[str, Meta(examples=["stop", "length", "toolUse", "error", "aborted"])]
 Milliseconds = int
 
 
