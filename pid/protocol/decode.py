@@ -49,7 +49,7 @@ def decode_value(kind: type[T], raw: Raw, path: str = "") -> T:
             raw = mended
         except RecursionError:
             raise _invalid("Nested too deeply", path, []) from None
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except msgspec.DecodeError as error:
             raise _invalid(str(error), path, []) from None
     raise _invalid("Too many nulls", path, [])
 

@@ -10,7 +10,6 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from pid.protocol.base import RawContent, RawMessage, StopReason, ThinkingLevel, Wire
-from pid.protocol.compaction import FileDetails
 
 Blocks = Annotated[list[Any], Meta(extra_json_schema={"items": {"$ref": "#/$defs/ContentBlock"}})]
 Milliseconds = int
@@ -64,6 +63,13 @@ class Usage(Wire):
     cache_write: int  #: Written to the cache.
     total_tokens: int  #: The sum.
     cost: Cost | None = None  #: The same in money.
+
+
+class FileDetails(Wire):
+    """Files that the summarised messages touched."""
+
+    read_files: list[str]  #: Those that were only read.
+    modified_files: list[str]  #: Those that were changed.
 
 
 class UserMessage(Wire, tag_field="role", tag="user"):
