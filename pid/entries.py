@@ -110,7 +110,7 @@ class _Skip(msgspec.Struct):
 
 _check_grammar = msgspec.json.Decoder(_Skip).decode
 _ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|u([dD][89a-fA-F]..)|.)", re.DOTALL)
-_STRUCTURE = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
+_STRUCTURE = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[\[{]|[\]}]', re.DOTALL)
 
 
 def _mend_escape(match: re.Match[bytes]) -> bytes:
@@ -160,7 +160,7 @@ def clean(raw: bytes) -> bytes:
         if mended is raw:
             raise DamagedLine("malformedLine", f"not a JSON object: {error}") from None
         return clean(mended)
-    return replace_lone_surrogates(raw)
+    return raw
 
 
 def _prove(raw: bytes) -> None:
@@ -216,9 +216,7 @@ def members(text: str) -> Iterator[tuple[str, str, str]]:
 
 
 OWN_KEYS: Final = ("type", "id", "parentId", "timestamp")
-_LEADING = re.compile(
-    rb'[ \t]*"(type|id|parentId|timestamp)"[ \t]*:[ \t]*(?:"(?:[^"\\]|\\.)*"|null)[ \t]*(,|(?=\}))'
-)
+_LEADING = re.compile(rb'[ \t]*"(type|id|parentId|timestamp)"[ \t]*:[ \t]*(?:"(?:[^"\\]|\\.)*"|null)[ \t]*(,|(?=\}))')
 
 
 class EntryHead(msgspec.Struct, rename="camel"):
@@ -242,9 +240,9 @@ def compose(entry: bytes, head: EntryHead, present: int) -> bytes:
     while match := _LEADING.match(entry, rest):
         rest, present = match.end(), present - 1
     tail = entry[rest:].strip() if present <= 0 else _other_members(entry)
-    opening = orjson.dumps(
-        {"type": head.type, "id": head.id, "parentId": head.parent_id, "timestamp": head.timestamp}
-    )[:-1]
+    opening = orjson.dumps({"type": head.type, "id": head.id, "parentId": head.parent_id, "timestamp": head.timestamp})[
+        :-1
+    ]
     return b"".join((opening, b"" if tail == b"}" else b",", tail))
 
 
@@ -264,6 +262,18 @@ def leaf_marker(entry_id: str, parent_id: str | None, timestamp: str) -> bytes:
             "customType": LEAF_MARKER,
         }
     )
+
+
+def id_text(value: object) -> str | None:
+    """An id as text: numbers are read as their decimal text; anything else, and "", is no id."""
+    if isinstance(value, str) and value:
+        return value
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def name_text(value: object) -> str | None:
+    """A session's name as shown: line breaks become spaces; an empty one is none."""
+    return (re.sub(r"\r\n|\r|\n", " ", value).strip() or None) if isinstance(value, str) else None
 
 
 def derived_id(session_id: str, place: str, taken: Container[str]) -> str:
