@@ -1,12 +1,6 @@
 """The wire types of the system prompt."""
 
-from typing import Annotated
-
-from msgspec import Meta
-
-from pid.protocol.base import AbsolutePath, Wire
-
-Date = Annotated[str, Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$(?!\n)")]
+from pid.protocol.base import AbsolutePath, Date, Wire
 
 
 class ContextFile(Wire):
@@ -22,6 +16,7 @@ class Skill(Wire):
     name: str  #: Its name.
     description: str  #: What it is for.
     location: str  #: Its `SKILL.md`.
+    disable_model_invocation: bool = False  #: Whether only people may call for it: it is then not in the prompt.
 
 
 class PromptParams(Wire):
@@ -35,8 +30,8 @@ class PromptParams(Wire):
     tool_snippets: dict[str, str] | None = None  #: A line for each tool, by its name.
     guidelines: list[str] | None = None  #: Further guidelines.
     documentation: list[str] | None = None  #: Pointers to documentation.
-    context_files: list[ContextFile] | None = None  #: Instead of those that are found.
-    skills: list[Skill] | None = None  #: Instead of those that are found.
+    context_files: list[ContextFile] | None = None  #: Beside those that are found.
+    skills: list[Skill] | None = None  #: Beside those that are found.
     sections: dict[str, str | None] | None = None  #: Sections to replace, by name; null leaves one out.
     discover: bool = True  #: Whether to look for context files and skills.
     date: Date | bool | None = None  #: The date to name. False: none. Default: today.
