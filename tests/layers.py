@@ -59,6 +59,7 @@ HEAVY = frozenset({"anthropic", "tiktoken", "bpe_openai", "rich"})
 OPENERS: dict[str, str] = {
     "pid.adapters.journal": "session files, and nothing else opens one",
     "pid.adapters.files": "small text files of the user: context files, skills, settings",
+    "pid.adapters.tokenizer": "the ranks that the package ships",
     "pid.shell.transport": "the null device, which takes the place of stdin and stdout",
 }
 """The modules that open files, and which."""

@@ -55,6 +55,8 @@ class _Pending:
 class Tree:
     """Columns by row: `ids`, `parents` (ROOT for a root), `kinds`, `times` (ms or NO_TIME), `starts` and `sizes`
     (bytes of the file), `flags`. `name` is the session's name, `labels` the labels in effect by target id.
+    `severed` has the roots that are none in the file, with the `Problem` kind that says why; `in_order` turns
+    false for good once a child stands before its parent.
     """
 
     def __init__(self) -> None:
@@ -68,6 +70,8 @@ class Tree:
         self.flags = bytearray()
         self.name: str | None = None
         self.labels: dict[str, Label] = {}
+        self.severed: dict[int, str] = {}
+        self.in_order = True
         self.visible_count = 0
         self._kept: dict[int, str | int | None] = {}  # compaction row -> id (version 1: file index) it names
         self._waiting: dict[str, list[tuple[int, int]]] = {}  # missing parent's id -> (child, its line)
@@ -128,11 +132,14 @@ class Tree:
         return label.text if label else None
 
     def first_kept(self, row: int) -> int:
-        """The row that a compaction names as its first kept entry; its own: it keeps none; or MISSING."""
+        """The row that a compaction names as its first kept entry; its own: it keeps none; or MISSING.
+
+        A leaf marker's row too: pi may cut in front of one, and what follows it is kept, not what it hangs on.
+        """
         named = self._kept.get(row)
         if isinstance(named, int):
             return named - 1 if 0 < named <= len(self.ids) else MISSING  # the header has index 0
-        return MISSING if named is None else self.visible(self.rows.get(named, MISSING))
+        return MISSING if named is None else self.rows.get(named, MISSING)
 
     # Growing
 
@@ -168,6 +175,7 @@ class Tree:
         if pending.replaced:
             self._repoint(pending.replaced)
         if pending.forward:
+            self.in_order = False
             self._cut_cycles(pending.forward)
         for named, row, line, kind in pending.targets:
             self._check_target(named, row, line, kind)
@@ -201,6 +209,7 @@ class Tree:
                 self._pending.forward[row] = lines[index]
             elif parent_id is not None:
                 self.parents[row] = ROOT
+                self.severed[row] = "missingParent"
                 self._waiting.setdefault(parent_id, []).append((row, lines[index]))
                 self._pending.targets.append((parent_id, row, lines[index], "missingParent"))
 
@@ -209,6 +218,7 @@ class Tree:
             parent = self.rows[entry_id]
             for row, line in self._waiting.pop(entry_id):
                 self.parents[row] = self.visible(parent)
+                del self.severed[row]
                 self._pending.forward[row] = line
                 self._pending.changed.add(row)
 
@@ -257,6 +267,7 @@ class Tree:
         latest = max(cycle)
         row = next(row for row in cycle if self.parents[row] == latest)
         self.parents[row] = ROOT
+        self.severed[row] = "cycle"
         self._pending.changed.add(row)
         self._tell(forward.get(row, 0), "cycle", f"{self.ids[row]} is its own ancestor", self.ids[row])
 
