@@ -176,7 +176,7 @@ class Scanner:
     def _take(self, found: Iterable[Piece], offset: int, batch: Batch) -> None:
         for index, piece in enumerate(found):
             if piece.error:
-                self._tell(batch, piece.error, piece.reason)
+                self._tell(batch, piece.error, piece.reason, id_text(piece.salvaged.get("id")))
             if piece.body is None and "parentId" not in piece.salvaged:
                 continue
             body = piece.salvaged if piece.body is None else piece.body

@@ -174,7 +174,7 @@ class Tree:
         added = range(pending.first, len(self.ids))
         changed = frozenset(self.visible(row) for row in pending.changed if row not in added) - {ROOT}
         self._pending = _Pending(len(self.ids))
-        return Change(added, changed, pending.problems)
+        return Change(added, changed, sorted(pending.problems, key=lambda problem: problem.line))
 
     def _number(self, ids: tuple[str, ...], base: int, lines: tuple[int, ...]) -> None:
         fresh = dict(zip(ids, range(base, base + len(ids)), strict=True))
