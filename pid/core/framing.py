@@ -24,6 +24,7 @@ HEAD: Final = 1024  # the bytes of an oversized body that are reported: enough t
 _FIRST_ROOM: Final = 1024 * 1024  # room made for a body before any of it has come
 _SEEK_TAIL: Final = 64  # longer than the longest text that _SEEK matches
 
+_PLAIN: Final = re.compile(rb"Content-Length: ([0-9]{1,9})\r\n\r\n")  # the header that nearly all messages have
 _BLANKS: Final = re.compile(rb"[\r\n]*")
 _BLOCK_END: Final = re.compile(rb"\n\r?\n")
 _LENGTH: Final = re.compile(rb"(?im)^content-length[ \t]*:[ \t]*([^\r\n]*?)[ \t]*\r?$")
@@ -124,6 +125,9 @@ class Framer:
 
     def _block(self, data: bytes, start: int, events: list[Event]) -> int | None:
         """Take the header block at `start` and, if it is whole, the body: where the next one starts."""
+        plain = _PLAIN.match(data, start)
+        if plain is not None:
+            return self._start_body(int(plain[1]), data, plain.end(), events)
         found = _BLANKS.match(data, start)
         start = found.end() if found else start
         ending = _BLOCK_END.search(data, start, start + MAX_HEADER)

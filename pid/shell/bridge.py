@@ -129,7 +129,7 @@ class Bridge(LanguageServerProtocol):
         call = self._calls.open(id, size)
         method = self.methods.get(message.method)
         if method is not None:
-            call.task = self._loop.create_task(self._answer(call, method, message.params))
+            call.task = asyncio.Task(self._answer(call, method, message.params), loop=self._loop)
             return
         try:
             self._ask_pygls(message, id)
