@@ -113,6 +113,7 @@ PROBLEM_KINDS = {
     "notAnObject": "A line is JSON, but no object.",
     "nulBytes": "NUL bytes stand where a line should be.",
     "missingId": "An entry has no `id`; it was given one that is the same at every opening.",
+    "duplicateHeader": "A second session header; it is no entry.",
     "duplicateId": "An `id` stands more than once; the last line has it.",
     "missingParent": "An entry's parent is not in the file; the entry became a root.",
     "cycle": "Parents form a circle; it was cut where it closes.",
@@ -124,6 +125,8 @@ WARNING_KINDS = {
     "cycle": "The path begins where a circle of parents was cut.",
     "missingFirstKept": "What a compaction kept is missing or off the path; a tail of it is shown.",
     "damagedEntry": "An entry on the path cannot be read and was left out.",
+    "missingMessage": "An entry on the path has no message, and gives none.",
+    "invalidEdit": "An edit on the path has no usable replacement, and changes nothing.",
 }
 CHANGE_CAUSES = {
     "append": "A client of this daemon appended.",

@@ -1,5 +1,7 @@
 """The conventions of params: what is absent, null or `[]`, what is refused, and that raw parts keep their bytes."""
 
+from contextlib import suppress
+
 import msgspec
 import pytest
 
@@ -141,13 +143,25 @@ def test_hostile_bytes_are_refused(raw):
     assert refused(p.StateParams, raw) in ("", "sessionId")
 
 
-def test_half_a_pair_is_a_replacement_character_and_stays_in_stored_bytes():
-    raw = b'{"sessionId":"\\udc00","entry":{"type":"t","a":"\\ud800"}}'
-    params = decode_params(p.AppendParams, raw)
-    assert params.session_id == "\ufffd"
-    assert bytes(params.entry) == b'{"type":"t","a":"\\ud800"}'
-    params = decode_params(p.AppendBatchParams, b'{"sessionId":"s","entries":[{}, {"a":"\\ud800"} ]}')
-    assert [bytes(entry) for entry in params.entries] == [b"{}", b'{"a":"\\ud800"}']
+def test_half_of_a_pair_is_replaced_in_values_and_stays_in_what_is_stored():
+    entry = b'{"type":"x","text":"\\ud83d","more":[1.0, "\\ud83d\\ude00"]}'
+    params = decode_params(p.AppendParams, b'{"sessionId":"\\udc00s","entry":%b}' % entry)
+    assert (params.session_id, bytes(params.entry)) == ("\ufffds", entry)
+    batch = decode_params(p.AppendBatchParams, b'{"entries":[ {} , %b],"sessionId":"\\ud800"}' % entry)
+    assert (batch.session_id, [bytes(raw) for raw in batch.entries]) == ("\ufffd", [b"{}", entry])
+
+
+def test_half_of_a_pair_in_a_deep_text_is_taken_or_refused():
+    for depth in range(900, 1050):
+        raw = b'{"sessionId":"\\ud800","entry":{"type":"x","d":%b%b}}' % (b"[" * depth, b"]" * depth)
+        with suppress(InvalidParams):
+            decode_params(p.AppendParams, raw)
+
+
+def test_bytes_that_are_no_text_beside_half_of_a_pair_stay_as_they_are():
+    entry = b'{"type":"x","text":"\xff\xfe"}'
+    params = decode_params(p.AppendParams, b'{"sessionId":"\\ud800","entry":%b}' % entry)
+    assert bytes(params.entry) == entry
 
 
 def test_many_nulls_are_refused_after_a_bounded_number_of_passes():
