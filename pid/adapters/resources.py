@@ -6,7 +6,9 @@ project's own files may be read is decided elsewhere and handed in.
 """
 
 import os
+from collections.abc import Iterable
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from pid.adapters import files, skills
 from pid.adapters.files import Unusable, problem
@@ -20,6 +22,27 @@ MAX_CONTEXT = 4 << 20
 
 # What stands under one of the names and is no file hides no other name; a file that cannot be used does.
 _NO_FILE = frozenset({"notAFile", "brokenLink", "linkCircle"})
+
+
+class Found(NamedTuple):
+    """What was found, in the order of the prompt, and what could not be taken."""
+
+    context_files: list[ContextFile]
+    skills: list[Skill]
+    problems: list[ResourceProblem]
+
+
+def discover(
+    cwd: str, *, agent_dir: str, home: str, project: bool = True, before: Iterable[Skill] = ()
+) -> Found:
+    """All there is for a prompt in `cwd`: the user's and, if `project`, the project's own.
+
+    The skills `before` stand already: a skill on disk with the name of one is left out.
+    """
+    context_files, problems = find_context_files(cwd, agent_dir=agent_dir, project=project)
+    roots = skill_roots(cwd, agent_dir=agent_dir, home=home, project=project)
+    found, told = skills.load(roots, before)
+    return Found(context_files, found, [*missing_directory(cwd), *problems, *told])
 
 
 def find_context_files(
@@ -40,13 +63,6 @@ def find_context_files(
         except Unusable as error:
             problems.append(problem(path, error))
     return found, problems
-
-
-def find_skills(
-    cwd: str, *, agent_dir: str, home: str, project: bool = True
-) -> tuple[list[Skill], list[ResourceProblem]]:
-    """The skills of the user and, if `project`, of the project; of two with one name the first."""
-    return skills.load(skill_roots(cwd, agent_dir=agent_dir, home=home, project=project))
 
 
 def skill_roots(cwd: str, *, agent_dir: str, home: str, project: bool = True) -> list[str]:

@@ -32,22 +32,28 @@ MAX_TEXT = 16 << 20
 Identity = tuple[int, int]
 
 
-def load(roots: Iterable[str]) -> tuple[list[Skill], list[ResourceProblem]]:
-    """The good skills beneath the roots in their order, one of each name, and the problems of the others."""
+def load(roots: Iterable[str], before: Iterable[Skill] = ()) -> tuple[list[Skill], list[ResourceProblem]]:
+    """The good skills beneath the roots in their order, one of each name, and the problems of the others.
+
+    The skills `before` have their names already; one that is found again is no problem.
+    """
     search = _Search()
     for root in roots:
         search.under(root)
-    taken: dict[str, Skill] = {}
+    taken: list[Skill] = []
+    places = {skill.name: skill.location for skill in before}
     reader = files.BoundedReader(MAX_TEXT)
     for path in search.found:
         try:
             skill = read_skill(reader.read(path), path)
-            if skill.name in taken:
-                raise Unusable("skillCollision", f"{taken[skill.name].location} has this name before it")
-            taken[skill.name] = skill
+            if skill.name not in places:
+                places[skill.name] = path
+                taken.append(skill)
+            elif places[skill.name] != path:
+                raise Unusable("skillCollision", f"{places[skill.name]} has this name before it")
         except Unusable as error:
             search.problems.append(problem(path, error))
-    return list(taken.values()), search.problems
+    return taken, search.problems
 
 
 def read_skill(text: str, path: str) -> Skill:

@@ -11,7 +11,7 @@ import msgspec
 from pid.adapters import resources
 from pid.core import system_prompt
 from pid.errors import InvalidParams
-from pid.protocol.prompt import PromptParams, PromptResult, ResourceProblem
+from pid.protocol.prompt import ContextFile, PromptParams, PromptResult
 
 MAX_PATH_BYTES = 4096
 """No path is longer on Linux (macOS: 1024)."""
@@ -22,22 +22,20 @@ def build_prompt(
 ) -> PromptResult:
     """The prompt, its sections, the files and skills in question and what is wrong with them.
 
-    `contextFiles` and `skills` of the params stand instead of those on disk, which `discover: false` leaves
-    out. `agent_dir` holds where the params name none; `project` says whether the project is looked into.
+    `agent_dir` holds where the params name none; `project` says whether the project is looked into. A context
+    file of the params stands in the place of the one on disk at its path (an editor's unsaved text), else
+    behind those; skills of the params come first and keep their names.
     Raises `InvalidParams` for what cannot be a path or a date.
     """
     cwd = _path(params.cwd, "cwd")
     agent_dir = agent_dir if params.agent_dir is None else _path(params.agent_dir, "agentDir")
     date = _date(params.date, today)
-    context_files, skills = params.context_files, params.skills
-    problems: list[ResourceProblem] = resources.missing_directory(cwd) if params.discover else []
-    if context_files is None and params.discover:
-        context_files, told = resources.find_context_files(cwd, agent_dir=agent_dir, project=project)
-        problems += told
-    if skills is None and params.discover:
-        skills, told = resources.find_skills(cwd, agent_dir=agent_dir, home=home, project=project)
-        problems += told
-    context_files, skills = context_files or [], skills or []
+    given = params.skills or []
+    found = resources.Found([], [], [])
+    if params.discover:
+        found = resources.discover(cwd, agent_dir=agent_dir, home=home, project=project, before=given)
+    context_files = _one_a_path(found.context_files, params.context_files or [])
+    skills = [*given, *found.skills]
     params = msgspec.structs.replace(params, cwd=cwd)
     sections = system_prompt.build_sections(params, context_files, skills, date)
     return PromptResult(
@@ -45,8 +43,13 @@ def build_prompt(
         sections=sections,
         context_files=context_files,
         skills=skills,
-        problems=problems,
+        problems=found.problems,
     )
+
+
+def _one_a_path(found: list[ContextFile], given: list[ContextFile]) -> list[ContextFile]:
+    """Those found, each as it was given if it was, then the others that were given; of two the last."""
+    return list({file.path: file for file in [*found, *given]}.values())
 
 
 def _path(path: str, field: str) -> str:

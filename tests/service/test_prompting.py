@@ -55,21 +55,27 @@ def test_two_answers_are_the_same_bytes(root: Path) -> None:
     assert msgspec.json.encode(build(root)) == msgspec.json.encode(build(root))
 
 
-def test_what_is_handed_in_stands_instead(root: Path) -> None:
-    files = [ContextFile(path="/x", content="Handed in.")]
-    result = build(root, context_files=files)
-    assert result.context_files == files
-    assert [skill.name for skill in result.skills] == ["one"]
-    skills = [Skill(name="own", description="Own.", location="/own")]
+def test_context_files_handed_in_stand_behind_or_in_the_place_of_those_found(root: Path) -> None:
+    unsaved = ContextFile(path=f"{root}/agent/AGENTS.md", content="Not saved yet.")
+    result = build(root, context_files=[ContextFile(path="/x", content="Handed in."), unsaved])
+    assert [file.content for file in result.context_files] == ["Not saved yet.", "Project.\n", "Handed in."]
+
+
+def test_skills_handed_in_come_first_and_keep_their_names(root: Path) -> None:
+    skills = [Skill(name=name, description="Own.", location=f"/{name}") for name in ("two", "one")]
     result = build(root, skills=skills)
     assert result.skills == skills
-    assert len(result.context_files) == 2
-    assert result.problems == []
+    assert [problem.kind for problem in result.problems] == ["invalidFrontMatter", "skillCollision"]
+
+
+def test_an_answer_handed_in_again_changes_nothing(root: Path) -> None:
+    first = build(root)
+    again = build(root, context_files=first.context_files, skills=first.skills)
+    assert msgspec.json.encode(again) == msgspec.json.encode(first)
 
 
 def test_without_discovery_the_disk_is_not_looked_at(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("find_context_files", "find_skills", "missing_directory"):
-        monkeypatch.setattr(resources, name, lambda *_, **__: pytest.fail("it looked"))
+    monkeypatch.setattr(resources, "discover", lambda *_, **__: pytest.fail("it looked"))
     result = build(root, discover=False)
     assert (result.context_files, result.skills, result.problems) == ([], [], [])
     assert [*result.sections] == ["preamble", "tools", "guidelines", "date", "cwd"]
