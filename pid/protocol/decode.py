@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from pid.errors import InvalidParams
-from pid.protocol.base import Wire, wire_name
+from pid.protocol.base import PATTERNS, Wire, wire_name
 
 T = TypeVar("T", bound=Wire)
 Raw = bytes | msgspec.Raw
@@ -49,7 +49,7 @@ def decode_value(kind: type[T], raw: Raw, path: str = "") -> T:
             raw = mended
         except RecursionError:
             raise _invalid("Nested too deeply", path, []) from None
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except msgspec.DecodeError as error:
             raise _invalid(str(error), path, []) from None
     raise _invalid("Too many nulls", path, [])
 
@@ -70,6 +70,9 @@ def _read(error: str) -> tuple[str, Path]:
     steps: Path = [name or (int(at) if at.isdigit() else at) for name, at in _STEP.findall(where or "")]
     if missing := _MISSING.fullmatch(what):
         return "This field is required", [*steps, missing[1]]
+    for pattern, words in PATTERNS.items():
+        if what.endswith(repr(pattern)):
+            return f"Expected {words}", steps
     return what, steps
 
 

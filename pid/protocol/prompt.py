@@ -1,34 +1,6 @@
 """The wire types of the system prompt."""
 
-from typing import Annotated
-
-from msgspec import Meta
-
-from pid.protocol.base import AbsolutePath, Wire
-
-Date = Annotated[str, Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$(?!\n)")]
-
-
-RESOURCE_PROBLEM_KINDS = {
-    "missingDirectory": "The working directory is not there.",
-    "unreadable": "The system refuses to read it.",
-    "notAFile": "Something else than a regular file has the name; the next name is tried.",
-    "brokenLink": "A link leads nowhere.",
-    "linkCircle": "Links lead round in a circle.",
-    "badName": "Its path is not UTF-8.",
-    "tooLarge": "It is larger than 1 MiB.",
-    "tooMuch": "All together would be too long.",
-    "tooMany": "There are too many skills, or files to look for them in.",
-    "tooDeep": "Directories stand too deep in one another.",
-    "binary": "It holds NUL bytes.",
-    "invalidUtf8": "It is not UTF-8.",
-    "changedWhileRead": "It was written to or replaced each time it was read.",
-    "invalidFrontMatter": "A skill's front matter is missing or cannot be read.",
-    "invalidSkill": "A skill breaks a rule of the Agent Skills convention.",
-    "skillCollision": "A skill found before it has its name.",
-}
-
-ResourceProblemKind = Annotated[str, Meta(examples=list(RESOURCE_PROBLEM_KINDS))]
+from pid.protocol.base import AbsolutePath, Date, ResourceProblemKind, Wire
 
 
 class ContextFile(Wire):
@@ -44,7 +16,7 @@ class Skill(Wire):
     name: str  #: Its name.
     description: str  #: What it is for.
     location: str  #: Its `SKILL.md`.
-    disable_model_invocation: bool = False  #: Only the user calls it: the prompt does not name it.
+    disable_model_invocation: bool = False  #: Only people call for it: the prompt does not name it.
 
 
 class PromptParams(Wire):
@@ -58,8 +30,9 @@ class PromptParams(Wire):
     tool_snippets: dict[str, str] | None = None  #: A line for each tool, by its name.
     guidelines: list[str] | None = None  #: Further guidelines.
     documentation: list[str] | None = None  #: Pointers to documentation.
-    context_files: list[ContextFile] | None = None  #: Instead of those that are found.
-    skills: list[Skill] | None = None  #: Instead of those that are found.
+    #: Beside those that are found, or in the place of the one at the same path.
+    context_files: list[ContextFile] | None = None
+    skills: list[Skill] | None = None  #: Before those that are found; the first of a name counts.
     sections: dict[str, str | None] | None = None  #: Sections to replace or add; null leaves one out.
     discover: bool = True  #: Whether to look for context files and skills.
     date: Date | bool | None = None  #: The date to name. False: none. Default: today.
