@@ -32,9 +32,7 @@ class Found(NamedTuple):
     problems: list[ResourceProblem]
 
 
-def discover(
-    cwd: str, *, agent_dir: str, home: str, project: bool = True, before: Iterable[Skill] = ()
-) -> Found:
+def discover(cwd: str, *, agent_dir: str, home: str, project: bool = True, before: Iterable[Skill] = ()) -> Found:
     """All there is for a prompt in `cwd`: the user's and, if `project`, the project's own.
 
     The skills `before` stand already: a skill on disk with the name of one is left out.

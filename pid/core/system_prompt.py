@@ -57,9 +57,7 @@ _READ_FIRST = "Read a file before you change it."
 _CHECK = "After a change run the checks that cover it, and report a failure as it is."
 
 TOOL_GUIDELINES = (
-    _when(
-        "bash", "Search and list files by commands that skip ignored ones, such as rg.", off="grep find ls"
-    ),
+    _when("bash", "Search and list files by commands that skip ignored ones, such as rg.", off="grep find ls"),
     _when("bash grep", _SEARCH),
     _when("bash find", _SEARCH),
     _when("bash ls", _SEARCH),

@@ -50,9 +50,7 @@ def test_a_file_may_be_as_large_as_its_bound_and_no_larger(tmp_path: Path) -> No
     assert kind(lambda: read_text(path, files.MAX_FILE_BYTES - 1)) == "tooLarge"
 
 
-def test_a_sparse_file_of_a_gigabyte_is_refused_unread(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sparse_file_of_a_gigabyte_is_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = written(tmp_path / "a", b"")
     os.truncate(path, 1 << 30)
     monkeypatch.setattr(os, "read", lambda *_: pytest.fail("it was read"))
@@ -110,9 +108,7 @@ def test_links_are_followed_and_told_when_they_lead_nowhere(tmp_path: Path) -> N
         (tmp_path / name).symlink_to(target)
     assert is_regular(str(tmp_path / "good"))
     assert kind(lambda: is_regular(str(tmp_path / "broken"))) == "brokenLink"
-    assert {kind(lambda n=n: is_regular(str(tmp_path / n))) for n in ("self", "there", "back")} == {
-        "linkCircle"
-    }
+    assert {kind(lambda n=n: is_regular(str(tmp_path / n))) for n in ("self", "there", "back")} == {"linkCircle"}
     assert kind(lambda: read_text(str(tmp_path / "self"))) == "linkCircle"
 
 

@@ -27,9 +27,7 @@ def test_each_name_in_its_turn(tmp_path: Path) -> None:
 
 
 def test_hostile_files_are_problems_and_hide_the_names_behind_them(tmp_path: Path) -> None:
-    plant(
-        tmp_path, "-- a/AGENTS.md --\n-- a/CLAUDE.md --\nhidden\n-- a/b/AGENTS.md --\n-- a/b/c/AGENTS.md --\n"
-    )
+    plant(tmp_path, "-- a/AGENTS.md --\n-- a/CLAUDE.md --\nhidden\n-- a/b/AGENTS.md --\n-- a/b/c/AGENTS.md --\n")
     os.truncate(tmp_path / "a/AGENTS.md", 1 << 30)
     (tmp_path / "a/b/AGENTS.md").write_bytes(b"\x89PNG\0")
     (tmp_path / "a/b/c/AGENTS.md").write_bytes(b"caf\xe9")

@@ -75,9 +75,7 @@ def test_a_section_asked_for_replaces_one_and_null_leaves_it_out() -> None:
 
 
 def test_a_line_for_each_tool_that_is_on_in_the_order_named() -> None:
-    text = sections(selected_tools=["write", "own", "read", "write"], tool_snippets={"own": "does\n it"})[
-        "tools"
-    ]
+    text = sections(selected_tools=["write", "own", "read", "write"], tool_snippets={"own": "does\n it"})["tools"]
     assert text.startswith("Available tools:\n")
     assert lines(text) == [f"write: {TOOL_LINES['write']}", "own: does it", f"read: {TOOL_LINES['read']}"]
 
@@ -195,9 +193,7 @@ def shuffled(params: PromptParams, chance: random.Random) -> PromptParams:
     def mixed(value: dict[str, Any] | None) -> dict[str, Any] | None:
         return value and dict(chance.sample([*value.items()], len(value)))
 
-    return msgspec.structs.replace(
-        params, tool_snippets=mixed(params.tool_snippets), sections=mixed(params.sections)
-    )
+    return msgspec.structs.replace(params, tool_snippets=mixed(params.tool_snippets), sections=mixed(params.sections))
 
 
 @given(params=requests, files=files, skills=skills, chance=st.randoms(use_true_random=False))

@@ -90,9 +90,7 @@ def test_another_agent_directory_may_be_named(root: Path) -> None:
     assert result.skills == []
 
 
-@pytest.mark.parametrize(
-    ("cwd", "shown"), [("/", "/"), ("//", "/"), ("/a//b/./c/../d/", "/a/b/d"), ("/../a", "/a")]
-)
+@pytest.mark.parametrize(("cwd", "shown"), [("/", "/"), ("//", "/"), ("/a//b/./c/../d/", "/a/b/d"), ("/../a", "/a")])
 def test_the_working_directory_is_shown_without_detours(root: Path, cwd: str, shown: str) -> None:
     assert build(root, cwd=cwd).sections["cwd"] == f"Current working directory: {shown}"
 
