@@ -1,0 +1,160 @@
+"""What every wire type is made of: the base struct, constrained values, open enumerations and limits.
+
+A comment `#:` behind a field, or in the lines above it, is the field's text in the reference, in the schema
+and in the editors' types.
+"""
+
+from typing import Annotated, Any, ClassVar, dataclass_transform
+
+from msgspec import Meta, Raw, Struct, StructMeta, field
+
+from pid.errors import InvalidParams
+
+PROTOCOL_VERSION = 1
+
+MAX_MESSAGE_BYTES = 256 * 1024 * 1024
+"""A larger message is refused (1020), in and out, unless the daemon was started with another limit."""
+
+MAX_PAGE_BYTES = 16 * 1024 * 1024
+"""A page ends before it grows past this. 16 MiB hold about 10,000 ordinary entries, take a JavaScript client
+some 150 ms to read (10 MB: 116 ms), and keep small what a stalled client pins in the daemon."""
+
+MAX_CHANGED_NODES = 1000
+"""`session/didChange` carries at most this many nodes, then `truncated`."""
+
+PREVIEW_CODE_POINTS = 120
+"""The length of a node's `preview`, in code points."""
+
+
+class WireMeta(StructMeta):
+    """Makes every wire type keyword-only, a setting that msgspec does not hand down."""
+
+    def __new__(mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **config: Any) -> Any:
+        return super().__new__(mcls, name, bases, namespace, **{"kw_only": True, **config})
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
+class Wire(Struct, metaclass=WireMeta, frozen=True, rename="camel", omit_defaults=True):
+    """The base of every wire type: frozen, keyword-only, camelCase on the wire, unknown fields ignored.
+
+    A field with the default None may be absent or null, which is the same; `UNSET` tells the two apart; a
+    field without a default is always there.
+    """
+
+    LATER: ClassVar[frozenset[str]] = frozenset()
+    """Fields that do not work yet, by their Python names: left out of the reference, refused when sent."""
+
+
+class SessionParams(Wire):
+    """What each request about one open session carries."""
+
+    session_id: str  #: The handle that `session/create` or `session/open` gave.
+
+
+def wire_name(python_name: str) -> str:
+    """`first_kept_entry_id` as it is called on the wire: `firstKeptEntryId`."""
+    head, *rest = python_name.split("_")
+    return head + "".join(part.capitalize() for part in rest)
+
+
+def at_most_one(params: Wire, first: str, second: str) -> None:
+    """Refuses params (InvalidParams) that carry both of two fields, given by their Python names."""
+    if getattr(params, first) is not None and getattr(params, second) is not None:
+        one, other = wire_name(first), wire_name(second)
+        raise InvalidParams(f"{other}: give `{one}` or `{other}`, not both", path=other)
+
+
+def exactly_one(params: Wire, first: str, second: str) -> None:
+    """Refuses params (InvalidParams) that carry both of two fields, or neither."""
+    at_most_one(params, first, second)
+    if getattr(params, first) is None and getattr(params, second) is None:
+        one, other = wire_name(first), wire_name(second)
+        raise InvalidParams(f"{one}: `{one}` or `{other}` is required", path=one)
+
+
+# Python's `$` also matches before a line break at the end, which `(?!\n)` takes back; ECMAScript's does not.
+AbsolutePath = Annotated[str, Meta(pattern="^/[^\\u0000]*$")]
+OwnSessionId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$(?!\n)")]
+OwnEntryId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,64}$(?!\n)")]
+Timestamp = Annotated[
+    str, Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$(?!\n)")
+]
+Count = Annotated[int, Meta(ge=0)]
+Limit = Annotated[int, Meta(ge=1)]
+Line = Annotated[int, Meta(ge=1)]
+
+# Stored bytes, spliced into a reply as they are. The schema shows what they hold.
+RawEntry = Annotated[Raw, Meta(extra_json_schema={"$ref": "#/$defs/Entry"})]
+RawMessage = Annotated[Raw, Meta(extra_json_schema={"$ref": "#/$defs/Message"})]
+RawContent = Annotated[Raw, Meta(extra_json_schema={"$ref": "#/$defs/Content"})]
+SentEntry = Annotated[Raw, Meta(extra_json_schema={"$ref": "#/$defs/NewEntry"})]
+RawValue = Annotated[Raw, Meta(description="Any JSON value.")]
+
+# Open enumerations: the values known today and what they mean. Others may come, and are no error.
+PROBLEM_KINDS = {
+    "malformedLine": "A line is not JSON. Its bytes stay where they are.",
+    "tornLine": "The last line was cut off while it was being written.",
+    "tooDeep": "A line is nested deeper than 1,000 levels.",
+    "notAnObject": "A line is JSON, but no object.",
+    "nulBytes": "NUL bytes stand where a line should be.",
+    "missingId": "An entry has no `id`; it was given one that is the same at every opening.",
+    "duplicateId": "An `id` stands more than once; the last line has it.",
+    "missingParent": "An entry's parent is not in the file; the entry became a root.",
+    "cycle": "Parents form a circle; it was cut where it closes.",
+    "danglingTarget": "A label or an edit names an entry that is not in the file.",
+    "missingFirstKept": "A compaction's `firstKeptEntryId` is not in the file.",
+}
+WARNING_KINDS = {
+    "missingParent": "The path begins at an entry whose parent is not in the file.",
+    "cycle": "The path begins where a circle of parents was cut.",
+    "missingFirstKept": "What a compaction kept is missing or off the path; a tail of it is shown.",
+    "damagedEntry": "An entry on the path cannot be read and was left out.",
+}
+CHANGE_CAUSES = {
+    "append": "A client of this daemon appended.",
+    "setLeaf": "A client of this daemon moved the leaf.",
+    "compaction": "A compaction was written.",
+    "external": "Another program wrote to the file.",
+}
+CLOSE_REASONS = {
+    "replaced": "Another file stands at the path.",
+    "rewritten": "What was read before has been changed in place.",
+    "truncated": "The file became shorter than what was read before.",
+    "deleted": "The file is gone.",
+}
+THINKING_LEVELS = {
+    "off": "No thinking.",
+    "minimal": "The least that the model offers.",
+    "low": "Little.",
+    "medium": "Some.",
+    "high": "Much.",
+    "xhigh": "The most that the model offers.",
+}
+SUMMARIZERS = {
+    "auto": "The first of `client`, `anthropic` and `extractive` that is there.",
+    "client": "The editor's own model, by `pid/summarize`.",
+    "anthropic": "The Messages API, with the key of the environment.",
+    "extractive": "Without a model: deterministic and offline.",
+}
+COMPACTION_STATES = {
+    "queued": "It waits for others to end.",
+    "started": "It runs.",
+    "progress": "It runs, and this is how far it came.",
+    "completed": "Its entry is written. Nothing follows.",
+    "failed": "Nothing was written. Nothing follows.",
+    "cancelled": "Nothing was written. Nothing follows.",
+}
+COMPACTION_REASONS = {
+    "manual": "A client asked for it.",
+    "threshold": "The context grew past what the window leaves.",
+    "overflow": "The provider refused the context as too long.",
+}
+
+ProblemKind = Annotated[str, Meta(examples=list(PROBLEM_KINDS))]
+WarningKind = Annotated[str, Meta(examples=list(WARNING_KINDS))]
+ChangeCause = Annotated[str, Meta(examples=list(CHANGE_CAUSES))]
+CloseReason = Annotated[str, Meta(examples=list(CLOSE_REASONS))]
+ThinkingLevel = Annotated[str, Meta(examples=list(THINKING_LEVELS))]
+SummarizerName = Annotated[str, Meta(examples=list(SUMMARIZERS))]
+CompactionState = Annotated[str, Meta(examples=list(COMPACTION_STATES))]
+CompactionReason = Annotated[str, Meta(examples=list(COMPACTION_REASONS))]

@@ -1,0 +1,114 @@
+"""From the bytes of a message's params to a wire type, with an error that names the field.
+
+Absent params and `[]` are an empty object, and null is an absent field wherever the type gives it no meaning
+of its own. A well-formed message takes one pass; only one that fails is looked at again.
+"""
+
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import Any, TypeVar
+
+import msgspec
+
+from pid.errors import InvalidParams
+from pid.protocol.base import Wire, wire_name
+
+T = TypeVar("T", bound=Wire)
+Raw = bytes | msgspec.Raw
+Path = list[str | int]
+
+_MENDS = 16  # more nulls and `[]` than a message can mean; the bound for a hostile one
+_ERROR = re.compile(r"(.*?)(?: - at `\$(.*)`)?", re.DOTALL)
+_STEP = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")
+_MISSING = re.compile(r"Object missing required field `(.+)`")
+_ARRAY_FOR_OBJECT = re.compile(r"Expected `.*\bobject\b.*`, got `array`")
+
+
+def decode_params(kind: type[T], raw: Raw | None) -> T:
+    """The params of a message as `kind`; raises InvalidParams with `data.path` (`entries[2]`; empty: all)."""
+    params = decode_value(kind, b"{}" if raw is None else raw)
+    for name, default in _later(kind):
+        if getattr(params, name) != default:
+            path = wire_name(name)
+            raise InvalidParams(f"{path}: not supported by this version of the daemon", path=path)
+    return params
+
+
+def decode_value(kind: type[T], raw: Raw, path: str = "") -> T:
+    """The value at `path` of some params as `kind`; raises InvalidParams as `decode_params` does."""
+    for _ in range(_MENDS):
+        try:
+            value: T = _decoder(kind).decode(raw)
+            return value
+        except msgspec.ValidationError as error:
+            what, steps = _read(str(error))
+            mended = _mended(raw, steps, what)
+            if mended is None:
+                raise _invalid(what, path, steps) from None
+            raw = mended
+        except RecursionError:
+            raise _invalid("Nested too deeply", path, []) from None
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise _invalid(str(error), path, []) from None
+    raise _invalid("Too many nulls", path, [])
+
+
+@cache
+def _decoder(kind: type[Wire]) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(kind)
+
+
+@cache
+def _later(kind: type[Wire]) -> tuple[tuple[str, Any], ...]:
+    return tuple((f.name, f.default) for f in msgspec.structs.fields(kind) if f.name in kind.LATER)
+
+
+def _read(error: str) -> tuple[str, Path]:
+    """msgspec's message, taken apart: what is wrong, and the steps to where."""
+    what, where = _ERROR.fullmatch(error).groups()  # type: ignore[union-attr]  # it matches every text
+    steps: Path = [name or (int(at) if at.isdigit() else at) for name, at in _STEP.findall(where or "")]
+    if missing := _MISSING.fullmatch(what):
+        return "This field is required", [*steps, missing[1]]
+    return what, steps
+
+
+def _invalid(what: str, path: str, steps: Path) -> InvalidParams:
+    """`data.path` is `entry.message.role`, `entries[2].id`; a key that msgspec does not tell is `[...]`."""
+    for step in steps:
+        path += f"[{step}]" if isinstance(step, int) or step == "..." else f".{step}" if path else step
+    return InvalidParams(f"{path or 'params'}: {what}", path=path)
+
+
+def _mended(raw: Raw, steps: Path, what: str) -> bytes | None:
+    """`raw` without the null, or with `{}` for the `[]`, that is complained of; None: it is a real fault."""
+    try:
+        if what.endswith("got `null`") and (not steps or isinstance(steps[-1], str)):
+            return _changed(raw, steps, lambda _: None) or b"{}"
+        if _ARRAY_FOR_OBJECT.fullmatch(what):
+            return _changed(raw, steps, _empty_object)
+    except (LookupError, msgspec.DecodeError):
+        pass
+    return None
+
+
+def _changed(raw: Raw, steps: Path, change: Callable[[Raw], bytes | None]) -> bytes | None:
+    """`raw` with one value in it changed (None takes the member out); all beside it keeps its bytes."""
+    if not steps:
+        return change(raw)
+    step, *rest = steps
+    container = dict[str, msgspec.Raw] if isinstance(step, str) else list[msgspec.Raw]
+    parts: Any = msgspec.json.decode(raw, type=container)
+    inner = _changed(parts[step], rest, change)
+    if inner is None:
+        del parts[step]
+    else:
+        parts[step] = msgspec.Raw(inner)
+    return msgspec.json.encode(parts)
+
+
+def _empty_object(raw: Raw) -> bytes:
+    """`{}` for an array without elements; raises LookupError for one with any."""
+    if msgspec.json.decode(raw, type=list[msgspec.Raw]):
+        raise LookupError("an array with elements is no object")
+    return b"{}"
