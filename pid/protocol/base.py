@@ -76,9 +76,7 @@ def exactly_one(params: Wire, first: str, second: str) -> None:
 AbsolutePath = Annotated[str, Meta(pattern="^/[^\\u0000]*$")]
 OwnSessionId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$(?!\n)")]
 OwnEntryId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,64}$(?!\n)")]
-Timestamp = Annotated[
-    str, Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$(?!\n)")
-]
+Timestamp = Annotated[str, Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$(?!\n)")]
 Count = Annotated[int, Meta(ge=0)]
 Limit = Annotated[int, Meta(ge=1)]
 Line = Annotated[int, Meta(ge=1)]

@@ -1,0 +1,366 @@
+"""Session files on disk: the only module that opens one.
+
+A journal reads from where it stands to the end (`advance`), gives stored bytes by their place (`read`), appends
+under the file's lock and syncs. It never rewrites a byte that is there, never writes to a file that is no session,
+and never blocks on a lock. What it has not read yet it does not know: also its own lines are indexed by reading them
+back, so memory holds what the file holds. Where operating systems differ stands in `_SYNC`.
+"""
+
+import errno
+import fcntl
+import os
+import stat
+import sys
+from collections.abc import Callable, Container, Iterator, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple, NoReturn
+
+from pid.core.lines import Batch, Scanner
+from pid.errors import (
+    NotASession,
+    ReadFailed,
+    SessionChangedOnDisk,
+    SessionExists,
+    SessionNotFound,
+    WriteFailed,
+)
+from pid.protocol import Problem
+
+Span = tuple[int, int]
+"""The place of stored bytes: start and size."""
+
+SLICE_BYTES: Final = 1 << 20
+"""One step of `advance`: about 5 ms of the loop's time."""
+LONG_LINE: Final = 32 << 20
+"""A line longer than this is indexed by its head and tail, without holding it."""
+MAX_HEADER_BYTES: Final = 1 << 20
+_FINGERPRINT_BYTES: Final = 4096
+_READ_BYTES: Final = 4 << 20
+_GAP_BYTES: Final = 8192
+_HEAD_BYTES, _TAIL_BYTES = 65_536, 256
+_NO_LOCKS: Final = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP})
+
+
+def _full_sync(fd: int) -> None:
+    fcntl.fcntl(fd, fcntl.F_FULLFSYNC)  # type: ignore[attr-defined,unused-ignore]
+
+
+_SYNC: Final[dict[str, Callable[[int], None]]] = {
+    "linux": os.fdatasync if sys.platform == "linux" else os.fsync,
+    "darwin": _full_sync,  # fsync alone leaves the bytes in the drive's cache there
+}
+_sync = _SYNC.get(sys.platform, os.fsync)
+
+
+class _Seen(NamedTuple):
+    """What tells cheaply that a file was touched."""
+
+    device: int
+    inode: int
+    size: int
+    mtime_ns: int
+
+
+class Journal:
+    """One open session file. `scanner` has its header; `end` is the place up to which entries are indexed.
+
+    Not thread-safe: one task uses it, except for `sync`, which a worker thread may run beside it.
+    """
+
+    def __init__(self, path: str, fd: int, *, writable: bool, taken: Container[str]) -> None:
+        self.path = path
+        self.scanner = Scanner(taken)
+        self.end = 0
+        self.locks = True
+        self._fd = fd
+        self._writable = writable
+        self._closed_line = True  # the indexed bytes end with a line break
+        self._half = 0  # bytes behind `end` that are half a line
+        self._seen = _seen(os.fstat(fd))
+        self._prints: list[tuple[int, bytes]] = []
+
+    # Opening
+
+    @classmethod
+    def open(cls, path: str, taken: Container[str]) -> "Journal":
+        """Opens the file at `path` (absolute) without writing or blocking.
+
+        Raises `SessionNotFound`, `NotASession` (a directory, FIFO or device) and `ReadFailed`. Whether it begins
+        with a session header shows in the first `advance`.
+        """
+        path = os.path.realpath(path)
+        try:
+            _refuse_special(path, os.stat(path))
+            fd, writable = _open_fd(path)
+        except FileNotFoundError:
+            raise SessionNotFound(f"There is no file {path}.", reason="noFile", path=path) from None
+        except OSError as error:
+            raise _read_failed(path, error) from None
+        try:
+            _refuse_special(path, os.fstat(fd))
+            return cls(path, fd, writable=writable, taken=taken)
+        except BaseException:
+            os.close(fd)
+            raise
+
+    @classmethod
+    def create(cls, path: str, header: bytes, taken: Container[str]) -> "Journal":
+        """Makes the file with its header line, durably: mode 0600, missing directories 0700.
+
+        Raises `SessionExists` and `WriteFailed`; nothing stays behind after a failure.
+        """
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
+        try:
+            Path(path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            fd = os.open(path, flags, 0o600)
+        except FileExistsError:
+            raise SessionExists(f"There is a file {path} already.", path=path) from None
+        except OSError as error:
+            raise _write_failed(path, error) from None
+        journal = cls(os.path.realpath(path), fd, writable=True, taken=taken)
+        try:
+            journal.write(header)
+            journal.sync()
+            sync_directory(os.path.dirname(journal.path))
+        except BaseException:
+            journal.close()
+            os.unlink(path)
+            raise
+        return journal
+
+    def close(self) -> None:
+        """Gives the descriptor back, and with it any lock."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    # Reading on
+
+    def advance(self, *, opening: bool = False) -> Iterator[Batch]:
+        """Indexes from `end` to the end of the file: a batch for each slice of about 1 MiB.
+
+        Half a line at the end stays where it is and is looked at again; `opening` tells it as a problem. Raises
+        `NotASession` if no header comes first, `ReadFailed`, `SessionChangedOnDisk`.
+        """
+        buffer = bytearray(SLICE_BYTES)
+        while filled := self._pread_into(buffer, self.end):
+            stop = buffer.rfind(b"\n", 0, filled) + 1
+            if stop:
+                yield self._index(self.scanner.scan(buffer, stop, self.end), stop)
+                self._closed_line = True
+            elif filled < len(buffer):
+                yield from self._take_tail(bytes(buffer[:filled]), opening=opening)
+                break
+            elif len(buffer) < LONG_LINE:
+                buffer.extend(bytes(len(buffer)))
+            else:
+                yield from self._take_long_line(buffer)
+            if self.scanner.header is None and max(self.end, len(buffer)) > MAX_HEADER_BYTES:
+                break
+        if self.scanner.header is None:
+            self._refuse("it has no session header")
+        self._remember()
+
+    def _index(self, batch: Batch, size: int) -> Batch:
+        if self.scanner.foreign:
+            self._refuse("its first entry is no session header")
+        self.end += size
+        self._half = 0
+        return batch
+
+    def _take_tail(self, raw: bytes, *, opening: bool) -> Iterator[Batch]:
+        batch = self.scanner.scan_tail(raw, self.end)
+        if batch is not None:
+            yield self._index(batch, len(raw))
+            self._closed_line = False
+            return
+        self._half = len(raw)
+        if opening and raw.strip():
+            message = f"the last line was cut off after {len(raw):,} bytes; they stay where they are"
+            yield Batch(problems=[Problem(line=self.scanner.line + 1, kind="tornLine", message=message)])
+
+    def _take_long_line(self, buffer: bytearray) -> Iterator[Batch]:
+        head, size = bytes(buffer[:_HEAD_BYTES]), len(buffer)
+        while filled := self._pread_into(buffer, self.end + size):
+            if (stop := buffer.find(b"\n", 0, filled)) >= 0:
+                size += stop
+                tail = self._pread(_TAIL_BYTES, self.end + size - _TAIL_BYTES)
+                yield self._index(self.scanner.scan_long(head, tail, self.end, size), size + 1)
+                self._closed_line = True
+                return
+            size += filled
+        self._half = size
+
+    def _refuse(self, why: str) -> NoReturn:
+        raise NotASession(f"{self.path} is not a session: {why}. It was left untouched.", path=self.path)
+
+    # Whether the file is still the one that was read
+
+    def verify(self) -> bool:
+        """Whether there is something new to `advance` over; one `stat` where nothing happened.
+
+        Raises `SessionChangedOnDisk` if what was indexed is not there any more: offsets would lie.
+        """
+        try:
+            at_path = _seen(os.stat(self.path))
+        except FileNotFoundError:
+            self._lost("deleted")
+        except OSError as error:
+            raise _read_failed(self.path, error) from None
+        if at_path == self._seen:
+            return False
+        if at_path[:2] != self._seen[:2]:
+            self._lost("replaced")
+        if at_path.size < self.end:
+            self._lost("truncated")
+        for start, expected in self._prints:
+            if os.pread(self._fd, len(expected), start) != expected:
+                self._lost("rewritten")
+        self._seen = at_path
+        return at_path.size > self.end + self._half
+
+    def _lost(self, reason: str) -> NoReturn:
+        raise SessionChangedOnDisk(
+            f"{self.path} was {reason} by another program. Nothing more is written to it; open it again.",
+            reason=reason,
+            path=self.path,
+        )
+
+    def _remember(self) -> None:
+        start = max(0, self.end - _FINGERPRINT_BYTES)
+        head = os.pread(self._fd, min(self.end, _FINGERPRINT_BYTES), 0)
+        self._prints = [(0, head), (start, os.pread(self._fd, self.end - start, start))]
+        self._seen = _seen(os.fstat(self._fd))
+
+    def read(self, spans: Sequence[Span]) -> list[bytes]:
+        """The stored bytes at each place, neighbours in one call. Raises `ReadFailed`, `SessionChangedOnDisk`."""
+        found: list[bytes] = []
+        for first, last in _runs(spans):
+            base = spans[first][0]
+            size = spans[last - 1][0] + spans[last - 1][1] - base
+            run = self._pread(size, base)
+            found += [run[start - base : start - base + length] for start, length in spans[first:last]]
+        return found
+
+    def _pread(self, size: int, offset: int) -> bytes:
+        try:
+            raw = os.pread(self._fd, size, offset)
+            while len(raw) < size and (more := os.pread(self._fd, size - len(raw), offset + len(raw))):
+                raw += more
+        except OSError as error:
+            raise _read_failed(self.path, error) from None
+        if len(raw) < size:
+            self._lost("truncated")
+        return raw
+
+    def _pread_into(self, buffer: bytearray, offset: int) -> int:
+        try:
+            return os.preadv(self._fd, [buffer], offset)
+        except OSError as error:
+            raise _read_failed(self.path, error) from None
+
+    # Writing
+
+    def try_lock(self) -> bool:
+        """Takes the file's lock without waiting; whether it is ours now. True where there are no locks at all."""
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                raise _write_failed(self.path, error) from None
+            self.locks = False
+        return True
+
+    def unlock(self) -> None:
+        """Gives the lock back."""
+        if self.locks:
+            fcntl.flock(self._fd, fcntl.LOCK_UN)
+
+    def write(self, lines: bytes) -> None:
+        """Appends whole lines (each but the last with its line break) behind everything there.
+
+        To be called under the lock, with nothing left to `advance` over; they are indexed by the next `advance`.
+        Raises `WriteFailed` (`notWritten`): a part that went out is cut back, unless another writer stands behind it.
+        """
+        if not self._writable:
+            raise WriteFailed(f"{self.path} is read-only.", errno=errno.EACCES, outcome="notWritten", retryable=False)
+        whole = b"".join((b"" if self._closed_line and not self._half else b"\n", lines, b"\n"))
+        start = os.fstat(self._fd).st_size
+        done = 0
+        try:
+            while done < len(whole):
+                done += os.write(self._fd, memoryview(whole)[done:])
+        except OSError as error:
+            self._cut_back(start, done)
+            raise _write_failed(self.path, error) from None
+
+    def _cut_back(self, start: int, done: int) -> None:
+        if done and os.fstat(self._fd).st_size == start + done:
+            os.ftruncate(self._fd, start)
+
+    def sync(self) -> None:
+        """Makes what was written durable. Raises `WriteFailed` with the outcome `unknown`."""
+        try:
+            _sync(self._fd)
+        except OSError as error:
+            raise WriteFailed(
+                f"{self.path} could not be synced ({_said(error)}): whether the last lines last is unknown.",
+                errno=error.errno,
+                outcome="unknown",
+            ) from None
+
+
+def sync_directory(path: str) -> None:
+    """Makes a new or renamed name in a directory durable."""
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _open_fd(path: str) -> tuple[int, bool]:
+    flags = os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+    try:
+        return os.open(path, os.O_RDWR | flags), True
+    except OSError as error:
+        if error.errno not in (errno.EACCES, errno.EROFS, errno.EPERM, errno.ETXTBSY):
+            raise
+    return os.open(path, os.O_RDONLY | flags), False
+
+
+def _refuse_special(path: str, found: os.stat_result) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        what = "a directory" if stat.S_ISDIR(found.st_mode) else "no regular file"
+        raise NotASession(f"{path} is {what}, not a session.", path=path)
+
+
+def _seen(found: os.stat_result) -> _Seen:
+    return _Seen(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+def _runs(spans: Sequence[Span]) -> Iterator[tuple[int, int]]:
+    """Splits places into runs `[first, last)` that one read serves: ascending, close together, not too large."""
+    first = 0
+    for index in range(1, len(spans) + 1):
+        if index < len(spans):
+            gap = spans[index][0] - sum(spans[index - 1])
+            end = sum(spans[index])
+            if 0 <= gap <= _GAP_BYTES and end - spans[first][0] <= _READ_BYTES:
+                continue
+        yield first, index
+        first = index
+
+
+def _said(error: OSError) -> str:
+    return os.strerror(error.errno) if error.errno else str(error)
+
+
+def _read_failed(path: str, error: OSError) -> ReadFailed:
+    return ReadFailed(f"{path} could not be read: {_said(error)}.", errno=error.errno, path=path)
+
+
+def _write_failed(path: str, error: OSError) -> WriteFailed:
+    return WriteFailed(f"Nothing was written to {path}: {_said(error)}.", errno=error.errno, outcome="notWritten")

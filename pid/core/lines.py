@@ -1,0 +1,259 @@
+"""Finds the entries in the bytes of a session file, a slice of complete lines at a time.
+
+The fast path is one regular expression a line over the prefix (or the tail) that pi writes: it proves the place
+of an entry in the tree, not its body. Every other line is parsed. Nothing is dropped: each complete JSON object
+counts, and all other bytes are told as problems. This module never reads a file and builds no tree.
+"""
+
+import re
+from collections.abc import Container, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from pid.core.pieces import Piece, pieces
+from pid.entries import (
+    FORMAT_VERSION,
+    KINDS_BY_BYTES,
+    LEAF_MARKER,
+    NO_TIME,
+    Kind,
+    canonical_ms,
+    derived_id,
+    id_text,
+    kind_of,
+    minute_ms,
+)
+from pid.protocol import Problem
+
+PROVEN: Final = 1  # the body is known to be valid as it stands
+UNCLEAN: Final = 2  # the body is valid, but some of its bytes go out as U+FFFD
+DAMAGED: Final = 4  # there is no valid body: the entry only keeps its place
+
+_TIME = rb'"timestamp": ?"(\d{4}-\d\d-\d\dT\d\d:\d\d):([0-5]\d)\.(\d\d\d)Z"'
+_ID = rb'"id": ?"([!#-\[\]-~]{1,64})", ?"parentId": ?(?:null|"([!#-\[\]-~]{1,64})")'
+_ROLE = rb'(?:, ?"message": ?\{"role": ?"(\w{1,32})")?'
+_written = re.compile(rb'\{"type": ?"(\w{1,64})", ?' + _ID + rb", ?" + _TIME + _ROLE).match
+_migrated = re.compile(rb'\{"type": ?"(\w{1,64})", ?' + _TIME + _ROLE).match
+_migrated_tail = re.compile(rb", ?" + _ID + rb"\}\Z").search
+_TAIL_BYTES: Final = 200
+MAX_BODY_BYTES: Final = 256 << 20
+"""A longer entry cannot go out in any message: it keeps its place in the tree, without a body."""
+_PARENT_KEY: Final = b'"parentId"'
+_MARKER: Final = LEAF_MARKER.encode()
+_BRACE, _RETURN = 0x7D, 0x0D
+
+# Kinds whose bodies the tree itself needs: they are few, so they are parsed as they are met.
+_TOLD: Final = frozenset({Kind.LABEL, Kind.SESSION_INFO, Kind.COMPACTION, Kind.CONTEXT_EDIT, Kind.LEAF_MARKER})
+
+
+class Row(NamedTuple):
+    """An entry's place: in the tree (`parent_id` is None for a root) and in the file (bytes; lines from 1)."""
+
+    id: str
+    parent_id: str | None
+    kind: int
+    time: int
+    start: int
+    size: int
+    flags: int
+    line: int
+
+
+@dataclass(slots=True)
+class Batch:
+    """Entries in file order and what was wrong between them.
+
+    `bodies` has the parsed entry, by index in `rows`, of the kinds that the tree reads itself.
+    """
+
+    rows: list[Row] = field(default_factory=list)
+    bodies: dict[int, dict[str, Any]] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+
+
+class Scanner:
+    """Reads the lines of one file from its first to its last; what it carries from slice to slice is here.
+
+    `header` is the parsed header once met; `foreign` turns true if the first object is no session header.
+    `taken` has the ids that are in the tree already.
+    """
+
+    def __init__(self, taken: Container[str]) -> None:
+        self.header: dict[str, Any] | None = None
+        self.version = 0
+        self.session_id = ""
+        self.foreign = False
+        self.line = 0
+        self._taken = taken
+        self._derived: set[str] = set()
+        self._last_id: str | None = None  # version 1 is linear: each entry hangs on the one before it
+        self._in_line = False  # the last entry stands on a line that has no line break yet
+
+    def scan(self, view: bytes | bytearray, stop: int, offset: int) -> Batch:
+        """The entries of `view[:stop]`: whole lines, the first of which begins at `offset` of the file."""
+        batch, at = Batch(), 0
+        if self.header is None:
+            while at < stop and self.header is None:
+                at = self._scan_line(view, at, stop, offset, batch)
+        if self.version < FORMAT_VERSION:
+            while at < stop:
+                at = self._scan_line(view, at, stop, offset, batch)
+        elif at < stop:
+            self._scan_fast(view, at, stop, offset, batch)
+        return batch
+
+    def scan_tail(self, raw: bytes, offset: int) -> Batch | None:
+        """The entry in the bytes behind the last line break, if they are whole; None for half a line."""
+        found = list(pieces(raw))
+        if not found or found[-1].body is None:
+            return None
+        batch = Batch()
+        self._next_line()
+        self._take(found, offset, batch)
+        self._in_line = True
+        return batch
+
+    def scan_long(self, head: bytes, tail: bytes, offset: int, size: int) -> Batch:
+        """The entry on a line too long to be held, by its first and last bytes."""
+        batch, line = Batch(), self._next_line()
+        row = _fast_row(head + tail, 0, len(head) + len(tail), offset, line) if self.header else None
+        if row is None:
+            self._tell(batch, "malformedLine", f"a line of {size:,} bytes that pi did not write")
+        elif size > MAX_BODY_BYTES:
+            self._tell(batch, "lineTooLong", f"a line of {size:,} bytes keeps its place only", row.id)
+            batch.rows.append(row._replace(size=0, flags=DAMAGED))
+        else:
+            batch.rows.append(row._replace(size=size))
+        return batch
+
+    def _next_line(self) -> int:
+        if not self._in_line:
+            self.line += 1
+        self._in_line = False
+        return self.line
+
+    def _scan_line(self, view: bytes | bytearray, at: int, stop: int, offset: int, batch: Batch) -> int:
+        end = view.find(b"\n", at, stop)
+        self._next_line()
+        self._take(pieces(bytes(view[at:end])), offset + at, batch)
+        return end + 1
+
+    def _scan_fast(self, view: bytes | bytearray, at: int, stop: int, offset: int, batch: Batch) -> None:
+        """The lines of a slice by their prefixes, if each holds one `parentId`; line by line if not.
+
+        A second entry on a line (behind a torn one, say) shows as a second `parentId`. One count over the slice
+        is cheaper than a look at each line.
+        """
+        line, in_line, derived = self.line, self._in_line, set(self._derived)
+        trial = Batch()
+        keys = self._scan_lines(view, at, stop, offset, trial, careful=False)
+        if keys != view.count(_PARENT_KEY, at, stop):
+            self.line, self._in_line, self._derived = line, in_line, derived
+            trial = Batch()
+            self._scan_lines(view, at, stop, offset, trial, careful=True)
+        batch.bodies |= {len(batch.rows) + index: body for index, body in trial.bodies.items()}
+        batch.rows += trial.rows
+        batch.problems += trial.problems
+
+    def _scan_lines(
+        self, view: bytes | bytearray, at: int, stop: int, offset: int, batch: Batch, *, careful: bool
+    ) -> int:
+        """Appends what the lines hold to `batch`; how many `parentId` keys they should hold altogether."""
+        add, find, count = batch.rows.append, view.find, view.count
+        keys = 0
+        while at < stop:
+            end = find(b"\n", at, stop)
+            row = _fast_row(view, at, end, offset, self._next_line())
+            if row is None or (careful and count(_PARENT_KEY, at, end) > 1):
+                self._take(pieces(bytes(view[at:end])), offset + at, batch)
+                keys += count(_PARENT_KEY, at, end)
+            else:
+                add(row)
+                keys += 1
+            at = end + 1
+        return keys
+
+    def _take(self, found: Iterable[Piece], offset: int, batch: Batch) -> None:
+        for index, piece in enumerate(found):
+            if piece.error:
+                self._tell(batch, piece.error, piece.reason)
+            if piece.body is None and "parentId" not in piece.salvaged:
+                continue
+            body = piece.salvaged if piece.body is None else piece.body
+            if body.get("type") == "session" or self.header is None:
+                self._take_header(body, batch)
+            else:
+                self._take_entry(piece, body, offset, index, batch)
+
+    def _take_header(self, body: dict[str, Any], batch: Batch) -> None:
+        if self.header is not None:
+            self._tell(batch, "duplicateHeader", "a second session header; it is left out")
+        elif body.get("type") != "session" or not isinstance(body.get("id"), str) or not body["id"]:
+            self.foreign = True
+        else:
+            self.header, self.session_id = body, body["id"]
+            version = body.get("version")
+            if version is None:
+                self.version = 1
+            else:
+                self.version = version if isinstance(version, int) and version > 0 else FORMAT_VERSION
+
+    def _take_entry(self, piece: Piece, body: dict[str, Any], offset: int, index: int, batch: Batch) -> None:
+        entry_id, parent_id = self._link(body, index, batch)
+        kind = kind_of(body)
+        if piece.body is None:
+            kind = Kind.OTHER if kind in _TOLD else kind
+        elif kind in _TOLD:
+            batch.bodies[len(batch.rows)] = body
+        time = canonical_ms(body.get("timestamp"))
+        place = (offset + piece.start, piece.stop - piece.start)
+        flags = DAMAGED if piece.body is None else 0
+        batch.rows.append(Row(entry_id, parent_id, kind, time, *place, flags, self.line))
+
+    def _link(self, body: dict[str, Any], index: int, batch: Batch) -> tuple[str, str | None]:
+        """The entry's id and its parent's: as stored, or by file order in version 1."""
+        entry_id = id_text(body.get("id")) if self.version > 1 else None
+        if entry_id is None:
+            entry_id = self._derive(index)
+            if self.version > 1:
+                self._tell(batch, "missingId", f"an entry without an id; it is called {entry_id}", entry_id)
+        parent_id = id_text(body.get("parentId")) if self.version > 1 else self._last_id
+        self._last_id = entry_id
+        return entry_id, parent_id
+
+    def _derive(self, index: int) -> str:
+        place = f"{self.line}" if index == 0 else f"{self.line}.{index}"
+        while True:
+            entry_id = derived_id(self.session_id, place, self._taken)
+            if entry_id not in self._derived:
+                self._derived.add(entry_id)
+                return entry_id
+            place += "'"
+
+    def _tell(self, batch: Batch, kind: str, message: str, entry_id: str | None = None) -> None:
+        batch.problems.append(Problem(line=self.line, kind=kind, message=message, entry_id=entry_id))
+
+
+def _fast_row(view: bytes | bytearray, at: int, end: int, offset: int, line: int) -> Row | None:
+    if end > at and view[end - 1] == _RETURN:
+        end -= 1
+    if end == at or view[end - 1] != _BRACE:
+        return None
+    if match := _written(view, at, end):
+        name, entry_id, parent_id, minute, second, ms, role = match.groups()
+    elif match := _migrated(view, at, end):
+        name, minute, second, ms, role = match.groups()
+        if not (tail := _migrated_tail(view, max(at, end - _TAIL_BYTES), end)):
+            return None
+        entry_id, parent_id = tail.groups()
+    else:
+        return None
+    kind = KINDS_BY_BYTES.get((name, role))
+    if kind is None:
+        kind = Kind.MESSAGE if name == b"message" else Kind.OTHER
+    if kind in _TOLD or name == b"session" or (kind == Kind.CUSTOM and view.find(_MARKER, at, end) > 0):
+        return None
+    base = minute_ms(minute)
+    time = base if base == NO_TIME else base + int(second) * 1000 + int(ms)
+    parent = None if parent_id is None else parent_id.decode()
+    return Row(entry_id.decode(), parent, kind, time, offset + at, end - at, 0, line)

@@ -1,0 +1,309 @@
+"""The index of one session as a tree: a row for each entry, in file order, in columns.
+
+Rows only grow, so a snapshot is a length and a leaf. The tree depends on the prefixes of the lines alone; it holds
+no bodies, reads no file and knows nothing of who asks. Links are always between visible entries: a leaf marker and
+a line that a later one with the same id replaced are rows too, but no answer shows them.
+"""
+
+from array import array
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pid.core.lines import DAMAGED, Batch
+from pid.entries import TYPE_NAMES, Kind, id_text, name_text
+from pid.errors import EntryNotFound
+from pid.protocol import Problem
+
+ROOT: Final = -1
+"""No row: the parent of a root, and the leaf before the first entry."""
+MISSING: Final = -2
+"""A row that was named and is not there."""
+
+HIDDEN: Final = 8  # a flag beside those of `lines`: a leaf marker, or replaced by a later line with the same id
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A label in effect: its text and the row of the `label` entry that set it."""
+
+    text: str
+    row: int
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What entries added to a tree did: the rows added, the visible rows whose node looks different, problems."""
+
+    added: range
+    changed: frozenset[int]
+    problems: list[Problem]
+
+
+@dataclass(slots=True)
+class _Pending:
+    """What `extend` leaves for `settle`, once every entry of a run is in."""
+
+    first: int
+    changed: set[int] = field(default_factory=set)
+    problems: list[Problem] = field(default_factory=list)
+    forward: dict[int, int] = field(default_factory=dict)  # row linked to a later (or its own) row -> its line
+    replaced: dict[int, tuple[int, int]] = field(default_factory=dict)  # old row -> (new row, its line)
+    targets: list[tuple[str | None, int, int, str]] = field(default_factory=list)  # id, row, line, kind
+
+
+class Tree:
+    """Columns by row: `ids`, `parents` (ROOT for a root), `kinds`, `times` (ms or NO_TIME), `starts` and `sizes`
+    (bytes of the file), `flags`. `name` is the session's name, `labels` the labels in effect by target id.
+    """
+
+    def __init__(self) -> None:
+        self.ids: list[str] = []
+        self.rows: dict[str, int] = {}
+        self.parents = array("i")
+        self.kinds = array("B")
+        self.times = array("q")
+        self.starts = array("Q")
+        self.sizes = array("I")
+        self.flags = bytearray()
+        self.name: str | None = None
+        self.labels: dict[str, Label] = {}
+        self.visible_count = 0
+        self._kept: dict[int, str | int | None] = {}  # compaction row -> id (version 1: file index) it names
+        self._waiting: dict[str, list[tuple[int, int]]] = {}  # missing parent's id -> (child, its line)
+        self._has_hidden = False
+        self._pending = _Pending(0)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    # Reading
+
+    def find(self, entry_id: str) -> int:
+        """The row of an id; a leaf marker's id means its parent (perhaps ROOT). Raises `EntryNotFound`."""
+        row = self.rows.get(entry_id)
+        if row is None:
+            raise EntryNotFound(f"There is no entry {entry_id!r} in this session.", entryId=entry_id)
+        return self.visible(row)
+
+    def visible(self, row: int) -> int:
+        """`row`, or for a leaf marker the entry that it hangs on."""
+        return self.parents[row] if row >= 0 and self.flags[row] & HIDDEN else row
+
+    def is_hidden(self, row: int) -> bool:
+        """Whether no answer shows the row."""
+        return bool(self.flags[row] & HIDDEN)
+
+    def id_of(self, row: int) -> str | None:
+        """The id of a row; None for ROOT."""
+        return self.ids[row] if row >= 0 else None
+
+    def path(self, row: int) -> list[int]:
+        """The rows from the root to `row`; `[]` for ROOT. Linear in its length."""
+        rows, parents = [], self.parents
+        while row >= 0:
+            rows.append(row)
+            row = parents[row]
+        rows.reverse()
+        return rows
+
+    def is_on_path(self, row: int, leaf: int) -> bool:
+        """Whether `row` is `leaf` or above it (ROOT is above everything)."""
+        parents = self.parents
+        while leaf >= 0 and leaf != row:
+            leaf = parents[leaf]
+        return leaf == row
+
+    @property
+    def last(self) -> int:
+        """The leaf as the file says: its last sound entry, or where a leaf marker behind it points."""
+        row = len(self.ids) - 1
+        while row >= 0 and self.flags[row] & DAMAGED:
+            row -= 1
+        return self.visible(row)
+
+    def label_of(self, row: int) -> str | None:
+        """The label in effect on a row."""
+        label = self.labels.get(self.ids[row])
+        return label.text if label else None
+
+    def first_kept(self, row: int) -> int:
+        """The row that a compaction names as its first kept entry; its own: it keeps none; or MISSING."""
+        named = self._kept.get(row)
+        if isinstance(named, int):
+            return named - 1 if 0 < named <= len(self.ids) else MISSING  # the header has index 0
+        return MISSING if named is None else self.visible(self.rows.get(named, MISSING))
+
+    # Growing
+
+    def extend(self, batch: Batch) -> None:
+        """Adds entries. Links to entries that are not there yet are made when these come, or told by `settle`."""
+        self._pending.problems += batch.problems
+        if not batch.rows:
+            return
+        base = len(self.ids)
+        ids, parent_ids, kinds, times, starts, sizes, flags, lines = zip(*batch.rows, strict=True)
+        self._number(ids, base, lines)
+        self.ids += ids
+        self.kinds.extend(kinds)
+        self.times.extend(times)
+        self.starts.extend(starts)
+        self.sizes.extend(sizes)
+        self.flags += bytes(flags)
+        self.visible_count += len(ids)
+        row_of = self.rows.get
+        parents = [ROOT if parent is None else row_of(parent, MISSING) for parent in parent_ids]
+        self.parents.extend(parents)
+        self._note_unusual_links(parents, parent_ids, base, lines)
+        for index, body in batch.bodies.items():
+            self._read_body(base + index, body, lines[index])
+        if self._waiting:
+            self._adopt(ids)
+        if self._has_hidden:
+            self._skip_hidden(range(base, len(self.ids)))
+
+    def settle(self) -> Change:
+        """Ends a run of `extend`: mends what needs all its entries, and returns what the run did."""
+        pending = self._pending
+        if pending.replaced:
+            self._repoint(pending.replaced)
+        if pending.forward:
+            self._cut_cycles(pending.forward)
+        for named, row, line, kind in pending.targets:
+            self._check_target(named, row, line, kind)
+        added = range(pending.first, len(self.ids))
+        changed = frozenset(self.visible(row) for row in pending.changed if row not in added) - {ROOT}
+        self._pending = _Pending(len(self.ids))
+        return Change(added, changed, pending.problems)
+
+    def _number(self, ids: tuple[str, ...], base: int, lines: tuple[int, ...]) -> None:
+        fresh = dict(zip(ids, range(base, base + len(ids)), strict=True))
+        if len(fresh) < len(ids) or not self.rows.keys().isdisjoint(fresh):
+            self._replace_doubles(ids, base, lines)
+        self.rows.update(fresh)
+
+    def _replace_doubles(self, ids: tuple[str, ...], base: int, lines: tuple[int, ...]) -> None:
+        seen: dict[str, int] = {}
+        for index, entry_id in enumerate(ids):
+            old = seen.get(entry_id, self.rows.get(entry_id))
+            seen[entry_id] = base + index
+            if old is not None:
+                self._pending.replaced[old] = (base + index, lines[index])
+                message = f"the id {entry_id} stands again; this line wins"
+                self._tell(lines[index], "duplicateId", message, entry_id)
+
+    def _note_unusual_links(
+        self, parents: list[int], parent_ids: tuple[str | None, ...], base: int, lines: tuple[int, ...]
+    ) -> None:
+        for index in [i for i, parent in enumerate(parents) if parent == MISSING or parent >= base + i]:
+            row, parent_id = base + index, parent_ids[index]
+            if parents[index] != MISSING:
+                self._pending.forward[row] = lines[index]
+            elif parent_id is not None:
+                self.parents[row] = ROOT
+                self._waiting.setdefault(parent_id, []).append((row, lines[index]))
+                self._pending.targets.append((parent_id, row, lines[index], "missingParent"))
+
+    def _adopt(self, ids: Iterable[str]) -> None:
+        for entry_id in [entry_id for entry_id in ids if entry_id in self._waiting]:
+            parent = self.rows[entry_id]
+            for row, line in self._waiting.pop(entry_id):
+                self.parents[row] = self.visible(parent)
+                self._pending.forward[row] = line
+                self._pending.changed.add(row)
+
+    def _hide(self, row: int) -> None:
+        self.flags[row] |= HIDDEN
+        self.visible_count -= 1
+        self._has_hidden = True
+
+    def _skip_hidden(self, rows: Iterable[int]) -> None:
+        parents, flags = self.parents, self.flags
+        for row in rows:
+            parent = parents[row]
+            hops = 0
+            while parent >= 0 and flags[parent] & HIDDEN and hops < len(parents):
+                parent, hops = parents[parent], hops + 1
+            parents[row] = parent
+
+    def _repoint(self, replaced: dict[int, tuple[int, int]]) -> None:
+        for old in replaced:
+            self._hide(old)
+        parents = self.parents
+        for row, parent in enumerate(parents):
+            if parent not in replaced:
+                continue
+            while parent in replaced:
+                parent, line = replaced[parent]
+            parents[row] = parent
+            self._pending.changed.add(row)
+            if parent >= row:
+                self._pending.forward.setdefault(row, line)
+
+    def _cut_cycles(self, forward: dict[int, int]) -> None:
+        # Every cycle holds a link to a later row; it is cut at the one to its latest row, which closed it.
+        parents, done = self.parents, bytearray(len(self.ids))
+        for start in forward:
+            walk: list[int] = []
+            row = start
+            while row >= 0 and not done[row]:
+                done[row] = 1
+                walk.append(row)
+                row = parents[row]
+            if row in set(walk):
+                self._cut(walk[walk.index(row) :], forward)
+
+    def _cut(self, cycle: list[int], forward: dict[int, int]) -> None:
+        latest = max(cycle)
+        row = next(row for row in cycle if self.parents[row] == latest)
+        self.parents[row] = ROOT
+        self._pending.changed.add(row)
+        self._tell(forward.get(row, 0), "cycle", f"{self.ids[row]} is its own ancestor", self.ids[row])
+
+    def _check_target(self, named: str | None, row: int, line: int, kind: str) -> None:
+        if named in self.rows:
+            return
+        name, entry_id = TYPE_NAMES.get(self.kinds[row], "entry"), self.ids[row]
+        missing = "no entry" if named is None else f"the entry {named}, which is not there"
+        self._tell(line, kind, f"{name} {entry_id} names {missing}", entry_id)
+
+    def _tell(self, line: int, kind: str, message: str, entry_id: str) -> None:
+        self._pending.problems.append(Problem(line=line, kind=kind, message=message, entry_id=entry_id))
+
+    # The entries that the tree reads itself
+
+    def _read_body(self, row: int, body: dict[str, Any], line: int) -> None:
+        match self.kinds[row]:
+            case Kind.LEAF_MARKER:
+                self._hide(row)
+            case Kind.SESSION_INFO:
+                self.name = name_text(body.get("name"))
+            case Kind.LABEL:
+                self._set_label(row, body, line)
+            case Kind.COMPACTION:
+                self._note_kept(row, body, line)
+            case Kind.CONTEXT_EDIT:
+                self._note_target(body, row, line)
+
+    def _set_label(self, row: int, body: dict[str, Any], line: int) -> None:
+        target, text = self._note_target(body, row, line), body.get("label")
+        if target is None:
+            return
+        if isinstance(text, str) and text:
+            self.labels[target] = Label(text, row)
+        else:
+            self.labels.pop(target, None)
+        if (known := self.rows.get(target)) is not None:
+            self._pending.changed.add(known)
+
+    def _note_target(self, body: dict[str, Any], row: int, line: int) -> str | None:
+        target = id_text(body.get("targetId"))
+        self._pending.targets.append((target, row, line, "danglingTarget"))
+        return target
+
+    def _note_kept(self, row: int, body: dict[str, Any], line: int) -> None:
+        index = body.get("firstKeptEntryIndex")
+        named = id_text(body.get("firstKeptEntryId"))
+        self._kept[row] = index if named is None and isinstance(index, int) else named
+        if not isinstance(self._kept[row], int):
+            self._pending.targets.append((named, row, line, "missingFirstKept"))
