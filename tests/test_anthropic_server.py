@@ -22,9 +22,7 @@ def server() -> Iterator[AnthropicServer]:
 
 
 def client(server: AnthropicServer, **options: Any) -> anthropic.AsyncAnthropic:
-    return anthropic.AsyncAnthropic(
-        base_url=server.url, **{"api_key": server.api_key, "max_retries": 0} | options
-    )
+    return anthropic.AsyncAnthropic(base_url=server.url, **{"api_key": server.api_key, "max_retries": 0} | options)
 
 
 async def test_a_plain_and_a_streamed_reply_are_the_same_message(server: AnthropicServer) -> None:
@@ -68,9 +66,7 @@ async def test_tokens_are_counted(server: AnthropicServer) -> None:
     ],
 )
 @pytest.mark.parametrize("streaming", [False, True])
-async def test_failures(
-    server: AnthropicServer, behaviour: api.Failure, error: type, streaming: bool
-) -> None:
+async def test_failures(server: AnthropicServer, behaviour: api.Failure, error: type, streaming: bool) -> None:
     server.script(behaviour)
     async with client(server) as sdk:
         with pytest.raises(error) as caught:
