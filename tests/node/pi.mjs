@@ -139,5 +139,8 @@ process.stdin.setEncoding("utf8");
 for await (const chunk of process.stdin) {
   const lines = (pending + chunk).split("\n");
   pending = lines.pop();
-  for (const line of lines) process.stdout.write(`${JSON.stringify(await answer(line))}\n`);
+  for (const line of lines) {
+    process.stdout.write(JSON.stringify(await answer(line)));
+    process.stdout.write("\n");
+  }
 }

@@ -1,0 +1,299 @@
+"""JSON-RPC messages to and from bytes: an envelope is read in one pass, params and results stay as they are.
+
+`read` takes a body apart; what is not a message comes back as a `Fault`, which says what to answer, and whom.
+`outline` and `fill` write a result in pieces, each made in bounded time. Pure: no I/O, no state, no pygls.
+
+What is answered, whatever arrives: a body that is no JSON gets -32700 and the id null. So does a batch, with
+-32600: LSP has none. A request with a wrong `jsonrpc`, `method` or `id` gets -32600, with its id if that is a
+number or a string, else null. Nothing answers a notification or a response.
+"""
+
+import copy
+import re
+from collections.abc import Iterator
+from typing import Any, Final, Literal, NamedTuple
+
+import msgspec
+
+from pid.core.framing import BadHeader, Body, CutOff, Event, Oversized
+from pid.entries import members, replace_lone_surrogates
+from pid.errors import MessageTooLarge
+from pid.protocol.tables import ERRORS, RPC_ERRORS
+
+Raw = msgspec.Raw
+Id = int | str
+Buffer = bytes | bytearray | memoryview
+
+ABSENT: Final = Raw(b"")
+
+
+class Message(msgspec.Struct, frozen=True):
+    """A request (`method` and `id`), a notification (`method`) or a response (`id`) as it arrived."""
+
+    jsonrpc: Literal["2.0"]
+    method: str = ""
+    id: Id | msgspec.UnsetType = msgspec.UNSET
+    params: Raw = ABSENT
+    result: Raw = ABSENT
+    error: Raw = ABSENT
+
+
+class ResponseError(msgspec.Struct, frozen=True):
+    """The `error` of a response from the client."""
+
+    code: int
+    message: str
+    data: Any = None
+
+
+class Fault(NamedTuple):
+    """What is wrong with a message. `id` is what the error goes to, as JSON: `null` if nobody can be named."""
+
+    code: int
+    message: str
+    id: bytes = b"null"
+
+
+PARSE_ERROR: Final = -32700
+INVALID_REQUEST: Final = -32600
+METHOD_NOT_FOUND: Final = -32601
+INTERNAL_ERROR: Final = -32603
+NOT_INITIALIZED: Final = -32002
+CANCELLED: Final = -32800
+
+
+class Discarded(NamedTuple):
+    """What is wrong, and answered by nothing: a notification or a response that does not fit."""
+
+    reason: str
+
+
+Incoming = Message | Fault | Discarded
+
+
+class _Loose(msgspec.Struct, frozen=True):
+    """Any JSON object at all: for finding out why one is not a `Message`."""
+
+    jsonrpc: Raw = ABSENT
+    method: Raw = ABSENT
+    id: Raw = ABSENT
+    result: Raw = ABSENT
+    error: Raw = ABSENT
+
+
+_KINDS: Final = {code: kind for code, (kind, _) in RPC_ERRORS.items()} | {
+    row.error.code: kind for kind, row in ERRORS.items()
+}
+_ENCODER: Final = msgspec.json.Encoder()
+_MESSAGE: Final = msgspec.json.Decoder(Message)
+_LOOSE: Final = msgspec.json.Decoder(_Loose)
+
+
+def read_event(event: Event) -> Incoming:
+    """What an event of the `Framer` means."""
+    match event:
+        case Body(data):
+            return read(data)
+        case Oversized(length, head):
+            return _too_large(f"a message of {length} bytes is larger than this daemon takes", peek(head))
+        case BadHeader(reason):
+            return Fault(PARSE_ERROR, reason)
+        case CutOff(received, expected):
+            where = "in a header" if expected is None else f"after {received} of {expected} bytes of a message"
+            return Fault(PARSE_ERROR, f"the input ended {where}")
+
+
+def _too_large(problem: str, found: "Peek") -> Incoming:
+    """An answer for a request; for a response, the news that it is an error."""
+    if not found.is_response:
+        return Fault(MessageTooLarge.code, problem, found.id)
+    id = msgspec.json.decode(found.id)
+    if not isinstance(id, Id):
+        return Discarded(problem)
+    return Message("2.0", id=id, error=Raw(encode({"code": MessageTooLarge.code, "message": problem})))
+
+
+def read(body: Buffer) -> Incoming:
+    """The message in a body, or what is wrong with it."""
+    try:
+        message = _MESSAGE.decode(body)
+    except (msgspec.DecodeError, RecursionError) as error:
+        sent = bytes(body)
+        mended = replace_lone_surrogates(sent)
+        if mended is sent:
+            return _diagnose(body, error)
+        return _with_lone_surrogates(read(mended), sent)
+    if message.method or message.result is not ABSENT or message.error is not ABSENT:
+        return message
+    id = b"null" if message.id is msgspec.UNSET else _ENCODER.encode(message.id)
+    return Fault(INVALID_REQUEST, "a message needs a method, a result or an error", id)
+
+
+def _with_lone_surrogates(found: "Incoming", sent: bytes) -> "Incoming":
+    """A message that was read without its lone surrogates, with them in what it carries: stored bytes stay as sent."""
+    if not isinstance(found, Message):
+        return found
+    texts = {key: text for key, _, text in members(sent.decode())}
+    carried = {name: Raw(texts[name].encode()) for name in ("params", "result", "error") if name in texts}
+    return msgspec.structs.replace(found, **carried)
+
+
+def _diagnose(body: Buffer, error: Exception) -> Fault | Discarded:
+    if isinstance(error, RecursionError):
+        return Fault(INVALID_REQUEST, "the message is nested too deeply", peek(bytes(body[:1024])).id)
+    if not isinstance(error, msgspec.ValidationError):
+        return Fault(PARSE_ERROR, f"the message is not JSON: {error}")
+    try:
+        loose = _LOOSE.decode(body)
+    except msgspec.ValidationError:
+        batch = bytes(body[:100]).lstrip()[:1] == b"["
+        return Fault(INVALID_REQUEST, "a batch: send its messages one by one" if batch else "not an object")
+    if loose.method is ABSENT and (loose.result is not ABSENT or loose.error is not ABSENT):
+        return Discarded("a response that does not fit JSON-RPC 2.0")
+    for name, value, allowed, must in (
+        ("jsonrpc", loose.jsonrpc, _VERSION, 'must be "2.0"'),
+        ("method", loose.method, _STRING, "must be a string"),
+        ("id", loose.id, _ID, "must be an integer or a string"),
+    ):
+        if not allowed.fullmatch(bytes(value)):
+            if loose.id is ABSENT and _STRING.fullmatch(bytes(loose.method)):
+                return Discarded(f"a notification whose {name} is wrong")
+            return Fault(INVALID_REQUEST, f"{name} {must}", _echo(loose.id))
+    return Fault(INVALID_REQUEST, "not a JSON-RPC message", _echo(loose.id))
+
+
+_VERSION: Final = re.compile(rb'"2\.0"')
+_STRING: Final = re.compile(rb'(?s)".*"')
+_ID: Final = re.compile(rb'(?s)(".*"|-?[0-9]+)?')
+_ECHOED: Final = re.compile(rb'(?s)".*"|-?[0-9].*')
+
+
+def _echo(id: Raw) -> bytes:
+    """An id as it goes back: numbers and strings as they came, else null."""
+    return bytes(id) if _ECHOED.fullmatch(bytes(id)) else b"null"
+
+
+class Peek(NamedTuple):
+    """What the first bytes of a body tell: the id, if it stands there, and whether this is a response."""
+
+    id: bytes
+    is_response: bool
+
+
+_MEMBER: Final = re.compile(
+    rb'[\s,]*"([^"\\]*)"\s*:\s*(?:("(?:[^"\\]|\\.)*"|-?[0-9]+(?![\d.eE])|null|true|false)(?=\s*[,}])|)'
+)
+
+
+def peek(head: bytes) -> Peek:
+    """Read the plain members at the head of a body that was not read whole, up to the first large one."""
+    id = b"null"
+    start = head.find(b"{") + 1
+    while start and (member := _MEMBER.match(head, start)):
+        name, value = member.groups()
+        if value is None:
+            return Peek(id, is_response=name in (b"result", b"error"))
+        if name == b"id" and _ECHOED.fullmatch(value):
+            id = value
+        start = member.end()
+    return Peek(id, is_response=False)
+
+
+def error_body(id: bytes, code: int, message: str, data: dict[str, Any] | None = None) -> bytes:
+    """The body of an error response. `data` says `kind` and `retryable`; JSON-RPC's own codes have theirs."""
+    if data is None or "kind" not in data:
+        retryable = code in (NOT_INITIALIZED, CANCELLED)
+        data = {"kind": _KINDS.get(code, "error"), "retryable": retryable, **(data or {})}
+    error = {"code": code, "message": message, "data": data}
+    return b'{"jsonrpc":"2.0","id":%b,"error":%b}' % (id, encode(error))
+
+
+def encode(value: Any) -> bytes:
+    """JSON of plain values and Structs. Raises `TypeError`, `ValueError` or `RecursionError` for others."""
+    return _ENCODER.encode(value)
+
+
+_HOLE: Final = Raw(b"\0")  # no JSON text holds this byte, so it marks where a large part goes
+_FEW: Final = 64  # items of a list that are written with the rest
+_LARGE: Final = 64 * 1024  # bytes that are worth passing on instead of copying; also the aim for one piece
+_DEPTH: Final = 4  # how deep large parts are looked for
+_PLAIN: Final = frozenset({str, int, float, bool, type(None)})
+
+Hole = list[Any] | tuple[Any, ...] | Raw
+
+
+def outline(value: Any) -> tuple[list[bytes], list[Hole]]:
+    """The JSON of `value` around its large parts: one piece more than there are parts.
+
+    The value must not change until the parts were written with `fill`.
+    """
+    holes: list[Hole] = []
+    text = encode(_hollow(value, holes, _DEPTH))
+    pieces = text.split(b"\0") if holes else [text]
+    if len(pieces) != len(holes) + 1:
+        raise ValueError("a NUL byte in raw JSON")
+    return pieces, holes
+
+
+def fill(hole: Hole) -> Iterator[Buffer]:
+    """The JSON of a large part, in pieces of about `_LARGE` bytes, large raw JSON as it stands."""
+    if isinstance(hole, Raw):
+        yield memoryview(hole)
+        return
+    yield b"["
+    at, count = 0, 16
+    while at < len(hole):
+        comma = b"," if at else b""
+        if isinstance(hole[at], Raw) and len(memoryview(hole[at])) >= _LARGE:
+            yield from filter(None, (comma, memoryview(hole[at])))
+            at += 1
+            continue
+        text = encode(hole[at : at + count])
+        at += count
+        yield from filter(None, (comma, memoryview(text)[1:-1]))
+        count = min(count * 2, 8192) if len(text) < _LARGE else max(count // 2, 1)
+    yield b"]"
+
+
+def filled(pieces: list[bytes], holes: list[Hole]) -> Iterator[Buffer]:
+    """The whole JSON of what `outline` took apart."""
+    yield pieces[0]
+    for hole, after in zip(holes, pieces[1:], strict=True):
+        yield from fill(hole)
+        yield after
+
+
+def _hollow(value: Any, holes: list[Hole], depth: int) -> Any:
+    """`value` with its large parts moved to `holes`; the same object if it has none."""
+    kind = type(value)
+    if kind in _PLAIN or depth == 0:
+        return value
+    if kind is Raw:
+        return _moved(value, holes) if len(memoryview(value)) >= _LARGE else value
+    if isinstance(value, list | tuple):
+        if len(value) > _FEW:
+            return _moved(value, holes)
+        items = [_hollow(item, holes, depth - 1) for item in value]
+        return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
+    if isinstance(value, msgspec.Struct):
+        return _hollow_struct(value, holes, depth)
+    if isinstance(value, dict) and len(value) <= _FEW:
+        fields = {name: _hollow(item, holes, depth - 1) for name, item in value.items()}
+        return fields if any(fields[name] is not value[name] for name in value) else value
+    return value
+
+
+def _hollow_struct(value: msgspec.Struct, holes: list[Hole], depth: int) -> msgspec.Struct:
+    changed = value
+    for name in value.__struct_fields__:
+        old = getattr(value, name)
+        new = old if type(old) in _PLAIN else _hollow(old, holes, depth - 1)
+        if new is not old:
+            changed = copy.copy(value) if changed is value else changed
+            msgspec.structs.force_setattr(changed, name, new)
+    return changed
+
+
+def _moved(part: Hole, holes: list[Hole]) -> Raw:
+    holes.append(part)
+    return _HOLE

@@ -1,0 +1,142 @@
+"""JSON-RPC for the rest of `pid`: a pygls `LanguageServer` on `pid`'s own reader, envelope and writer.
+
+    server = RpcServer("pid", __version__, on_initialize=…, on_shutdown=…)
+    register(server, "session/append", AppendParams, append)
+    sys.exit(server.serve())
+
+A registered handler gets its params as a wire type and answers with a Struct or plain values, which must not
+change afterwards; it raises `PidError` for what a client may see. It runs as one task: requests start in the
+order of their arrival, each up to its first suspension, and `$/cancelRequest` cancels the task until it returns;
+then its result is what comes. LSP's own methods stay pygls': `@server.feature` and lsprotocol's types.
+"""
+
+import asyncio
+import logging
+import os
+import threading
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, BinaryIO, Final, TypeVar
+
+import msgspec
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
+
+from pid.core.framing import MAX_BODY
+from pid.protocol import InitializeParams, Wire
+from pid.shell.bridge import AnswerError, Bridge, Registered
+from pid.shell.calls import CALL
+from pid.shell.lifeline import patient_stderr
+from pid.shell.transport import stdio
+
+__all__ = ["AnswerError", "RpcServer", "after_response", "register"]
+
+logger = logging.getLogger(__name__)
+
+P = TypeVar("P", bound=Wire)
+T = TypeVar("T")
+
+_THREADS: Final = 4  # of `asyncio.to_thread`
+_THREADS_END_WITHIN: Final = 0.1  # seconds
+
+
+async def _nothing_to_leave() -> None:
+    return None
+
+
+class RpcServer(LanguageServer):
+    """A server for one client.
+
+    `on_initialize` gets the params of `initialize` and gives `capabilities.experimental.pid` of the answer (a
+    mapping or a Struct); what it raises refuses the client. `on_shutdown` is awaited once, at `shutdown` or at
+    the end of the connection, while requests that were received still run: it ends what does not end by itself
+    (summaries) and waits for what must not be lost. All of it has well under a second.
+    """
+
+    protocol: Bridge
+
+    def __init__(
+        self,
+        name: str,
+        version: str,
+        *,
+        on_initialize: Callable[[InitializeParams], Mapping[str, Any] | msgspec.Struct],
+        on_shutdown: Callable[[], Awaitable[None]] = _nothing_to_leave,
+        max_message: int = MAX_BODY,
+    ) -> None:
+        logging.getLogger("pygls").setLevel(logging.CRITICAL)  # it would log messages, and what we log better
+        self.on_initialize = on_initialize
+        self.on_shutdown = on_shutdown
+        self.max_message = max_message
+        super().__init__(name, version, types.TextDocumentSyncKind.None_, protocol_cls=Bridge)
+
+    def notify(self, method: str, params: Any = None) -> None:
+        """Send a notification, from any thread. Raises what `msgspec.json.encode` raises."""
+        self.protocol.notify(method, params)
+
+    async def request(self, method: str, params: Any, result: type[T]) -> T:
+        """Ask the client, and give its answer as `result`.
+
+        Raises AnswerError: the client answered with an error, or with what does not fit, or is gone. When the
+        caller is cancelled, the client gets `$/cancelRequest`.
+        """
+        answer = await self.protocol.request(method, params)
+        try:
+            return msgspec.json.decode(answer, type=result)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise AnswerError(None, f"the client's answer to {method} does not fit: {error}") from None
+
+    def report_server_error(self, error: Exception, source: Any) -> None:
+        """Log what pygls could not tell a client as the answer to a request."""
+        logger.error("a handler failed", exc_info=error)
+
+    async def serve_on(self, reading: int, writing: int) -> int:
+        """Serve the client on these descriptors to its end; the exit code: 0 after `shutdown`, else 1."""
+        await self.protocol.connect(reading, writing).run()
+        return 0 if self.protocol.was_shut_down else 1
+
+    def serve(self) -> int:
+        """Serve the client on stdin and stdout; the exit code. What cannot be stopped ends with the process."""
+        loop = asyncio.new_event_loop()
+        threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="pid")
+        loop.set_default_executor(threads)
+        with patient_stderr(), stdio() as (reading, writing):
+            code = loop.run_until_complete(self.serve_on(reading, writing))
+        threads.shutdown(wait=False, cancel_futures=True)
+        if asyncio.all_tasks(loop) or _threads_remain():
+            os._exit(code)
+        loop.close()
+        return code
+
+    def start_io(self, stdin: BinaryIO | None = None, stdout: BinaryIO | None = None) -> None:
+        """pygls' way to start; on the process's own descriptors alone."""
+        if stdin is not None or stdout is not None:
+            raise ValueError("use serve_on for other descriptors than stdin and stdout")
+        raise SystemExit(self.serve())
+
+
+def register(server: RpcServer, method: str, params: type[P], handler: Callable[[P], Awaitable[Any]]) -> None:
+    """Answer `method` with what `handler` gives for its params. Raises ValueError for a method that is taken."""
+    if method in server.protocol.methods:
+        raise ValueError(f"{method} is registered already")
+    server.protocol.methods[method] = Registered(params, handler)
+
+
+def after_response(action: Callable[[], None]) -> None:
+    """Do this right behind the answer to the running request; at once where none is being answered."""
+    call = CALL.get()
+    if call is None or call.task is None:
+        action()
+    else:
+        call.afterwards.append(action)
+
+
+def _threads_remain() -> bool:
+    """Whether a thread would keep the process from ending."""
+    deadline = time.monotonic() + _THREADS_END_WITHIN
+    others = [thread for thread in threading.enumerate() if not thread.daemon]
+    for thread in others:
+        if thread is not threading.current_thread():
+            thread.join(max(0.0, deadline - time.monotonic()))
+    return any(thread.is_alive() for thread in others if thread is not threading.current_thread())
