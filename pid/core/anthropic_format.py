@@ -9,7 +9,7 @@ The rules are those of the API reference of `POST /v1/messages`, of its guides o
 prompt caching, and of the API's own refusals. The texts in a payload are `msgspec.Raw`: encode it with msgspec.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
@@ -35,37 +35,38 @@ class Payload(NamedTuple):
     warnings: list[ContextWarning]
 
 
-def build_payload(
-    messages: Iterable[AgentMessage],
-    entry_ids: Iterable[Sequence[str]],
-    *,
-    model: ModelRef | None = None,
-    cache_breakpoints: int = 0,
-    trailing_assistant: Literal["keep", "drop"] = "keep",
-) -> Payload:
-    """The payload for agent messages and, for each of them, the entries that it comes from.
+class PayloadBuilder:
+    """A payload in the making: messages are added one by one, in slices if need be, then it is finished once."""
 
-    `model` is the one that will read it: signed thinking of any other is left out, and all without a model.
-    `cache_breakpoints` is how many `cache_control` marks may be set, at most 4.
-    """
-    notes = Notes(model)
-    turns = Turns(notes)
-    system: list[Json] = []
-    for message, ids in zip(messages, entry_ids, strict=True):
-        notes.entry_id = ids[-1] if ids else None
-        known = read(message, notes.tell)
+    def __init__(self, model: ModelRef | None = None) -> None:
+        """`model` will read the payload: signed thinking of any other is left out, and all without a model."""
+        self._notes = Notes(model)
+        self._turns = Turns(self._notes)
+        self._system: list[Json] = []
+
+    def add(self, message: AgentMessage, entry_ids: Sequence[str]) -> None:
+        """The next agent message, and the entries that it comes from."""
+        self._notes.entry_id = entry_ids[-1] if entry_ids else None
+        known = read(message, self._notes.tell)
         if known.role == "system":
-            system.append(as_dict(message))
+            self._system.append(as_dict(message))
         else:
-            turns.add(message, known, ids)
-    turns.end(drop_assistant=trailing_assistant == "drop")
-    notes.entry_id = None
-    if not turns.messages:
-        notes.tell("emptyContext")
-    limit_images(turns.messages, notes)
-    payload = _system_part(system, notes) | {"messages": turns.messages}
-    _mark_cache(payload, min(cache_breakpoints, MAX_CACHE_MARKS))
-    return Payload(payload, turns.entry_ids, notes.mends)
+            self._turns.add(message, known, entry_ids)
+
+    def finish(self, *, cache_breakpoints: int = 0, trailing_assistant: Literal["keep", "drop"] = "keep") -> Payload:
+        """The payload, with at most `cache_breakpoints` (up to 4) `cache_control` marks.
+
+        Dropped is what the assistant said after the user's last word, unanswered calls among it.
+        """
+        notes, turns = self._notes, self._turns
+        turns.end(drop_assistant=trailing_assistant == "drop")
+        notes.entry_id = None
+        if not turns.messages:
+            notes.tell("emptyContext")
+        limit_images(turns.messages, notes)
+        payload = _system_part(self._system, notes) | {"messages": turns.messages}
+        _mark_cache(payload, min(cache_breakpoints, MAX_CACHE_MARKS))
+        return Payload(payload, turns.entry_ids, notes.mends)
 
 
 def _system_part(messages: list[Json], notes: Notes) -> Json:
