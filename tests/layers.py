@@ -58,7 +58,9 @@ HEAVY = frozenset({"anthropic", "tiktoken", "bpe_openai", "rich"})
 
 OPENERS: dict[str, str] = {
     "pid.adapters.journal": "session files, and nothing else opens one",
+    "pid.adapters.draft": "the file of a fork, before it is a session",
     "pid.adapters.files": "small text files of the user: context files, skills, settings",
+    "pid.adapters.listing_index": "what listings keep in the cache directory",
     "pid.adapters.tokenizer": "the ranks that the package ships",
     "pid.shell.transport": "the null device, which takes the place of stdin and stdout",
 }

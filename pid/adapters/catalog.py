@@ -31,7 +31,11 @@ class Places:
 
     def directory(self, cwd: str, session_dir: str | None = None) -> str:
         """Where the sessions of a working directory are."""
-        return session_dir or self.session_dir or os.path.join(self.agent_dir, "sessions", encoded(cwd))
+        return session_dir or self.session_dir or self.own_directory(cwd)
+
+    def own_directory(self, cwd: str) -> str:
+        """pi's own directory for the sessions of a working directory."""
+        return os.path.join(self.agent_dir, "sessions", encoded(cwd))
 
     def directories(self, cwd: str | None = None) -> Iterator[str]:
         """Where a session may be: with `cwd` only its own directory."""
@@ -45,7 +49,7 @@ class Places:
 
 def encoded(cwd: str) -> str:
     """The name of a working directory's folder: `/home/me/x` is `--home-me-x--`."""
-    return f"--{_SEPARATORS.sub('-', cwd.lstrip('/'))}--"
+    return f"--{_SEPARATORS.sub('-', os.path.normpath(cwd).lstrip('/'))}--"
 
 
 def file_name(session_id: str, timestamp: str) -> str:

@@ -12,10 +12,10 @@ from pid.protocol.base import (
     Count,
     Positive,
     RawValue,
+    Token,
     Wire,
 )
 from pid.protocol.sessions import SettingsUpdate
-from pid.protocol.tree import Token
 
 
 class SummarizeAbility(Wire):

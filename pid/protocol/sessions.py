@@ -15,6 +15,7 @@ from pid.protocol.base import (
     ProblemKind,
     SessionParams,
     SummarizerName,
+    Token,
     Wire,
     at_most_one,
     exactly_one,
@@ -185,6 +186,7 @@ class ListParams(Wire):
     include_empty: bool = False  #: Also those without a message.
     limit: Positive | None = None  #: At most this many in a page.
     cursor: str | None = None  #: The `nextCursor` of the page before.
+    work_done_token: Token | None = None  #: For `$/progress`.
 
     def __post_init__(self) -> None:
         at_most_one(self, "cwd", "cwds")

@@ -55,6 +55,12 @@ class Store:
             raise resident.session.lost
         return resident
 
+    def handles(self) -> dict[tuple[int, int], str]:
+        """The handles of the open sessions by the device and inode of their files."""
+        residents = [resident for resident in self._sessions.values() if not resident.session.lost]
+        journals = [(resident.session.journal, resident.session.session_id) for resident in residents]
+        return {journal.identity: handle for journal, handle in journals if isinstance(journal, Journal)}
+
     def orders(self) -> list[WriteOrder]:
         """The write orders of the sessions whose files are there."""
         return [resident.order for resident in self._sessions.values() if not resident.session.lost]
