@@ -167,7 +167,7 @@ class Peek(NamedTuple):
 
 
 _MEMBER: Final = re.compile(
-    rb'[\s,]*"([^"\\]*)"\s*:\s*(?:("(?:[^"\\]|\\.)*"|-?[0-9]+(?![\d.eE])|null|true|false)(?=\s*[,}])|)'
+    rb'[\s,]*"([^"\\]*)"\s*:\s*(?:("(?:[^"\\]|\\.)*"|-?[0-9][0-9.eE+-]*|null|true|false)(?=\s*[,}])|)'
 )
 
 
