@@ -125,9 +125,6 @@ def replace_lone_surrogates(raw: bytes) -> bytes:
     return raw if mended == raw else mended
 
 
-_NOT_JSON = (msgspec.DecodeError, orjson.JSONDecodeError)
-
-
 def depth_of(raw: bytes) -> int:
     """How deep the arrays and objects of a JSON text are nested."""
     depth = deepest = 0
@@ -151,23 +148,30 @@ def clean(raw: bytes) -> bytes:
             raw.decode()
         except UnicodeDecodeError:
             raw = raw.decode(errors="replace").encode()
-    if raw.count(b"[") + raw.count(b"{") > MAX_DEPTH and depth_of(raw) > MAX_DEPTH:
-        raise DamagedLine("tooDeep", f"JSON nested deeper than {MAX_DEPTH:,} levels")
     try:
-        _prove(raw)
-    except _NOT_JSON as error:
+        _check_grammar(raw)
+    except msgspec.DecodeError as error:
         mended = replace_lone_surrogates(raw)
         if mended is raw:
             raise DamagedLine("malformedLine", f"not a JSON object: {error}") from None
         return clean(mended)
+    except RecursionError:  # msgspec counts Python's own stack; orjson allows 1,024 levels above any
+        _check_depth(raw)
+        _check_deep(raw)
+    _check_depth(raw)
     return raw
 
 
-def _prove(raw: bytes) -> None:
+def _check_deep(raw: bytes) -> None:
     try:
-        _check_grammar(raw)
-    except RecursionError:  # msgspec counts Python's own stack; orjson allows 1,024 levels above any
         orjson.loads(raw)
+    except orjson.JSONDecodeError as error:
+        raise DamagedLine("malformedLine", f"not a JSON object: {error}") from None
+
+
+def _check_depth(raw: bytes) -> None:
+    if raw.count(b"[") + raw.count(b"{") > MAX_DEPTH and depth_of(raw) > MAX_DEPTH:
+        raise DamagedLine("tooDeep", f"JSON nested deeper than {MAX_DEPTH:,} levels")
 
 
 def read_body(raw: bytes) -> dict[str, Any]:
@@ -210,6 +214,17 @@ def members(text: str) -> Iterator[tuple[str, str, str]]:
         start = _past_blanks(text, text.index(":", key_end) + 1)
         _, end = _decode_value(text, start)
         yield key, text[at:key_end], text[start:end]
+        at = _past_blanks(text, end)
+        if text[at] == ",":
+            at = _past_blanks(text, at + 1)
+
+
+def elements(text: str) -> Iterator[str]:
+    """The texts of the elements of a valid JSON array, in order."""
+    at = _past_blanks(text, text.index("[") + 1)
+    while text[at] != "]":
+        _, end = _decode_value(text, at)
+        yield text[at:end]
         at = _past_blanks(text, end)
         if text[at] == ",":
             at = _past_blanks(text, at + 1)

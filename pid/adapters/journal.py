@@ -142,7 +142,8 @@ class Journal:
         Half a line at the end stays where it is and is looked at again; `opening` tells it as a problem. Raises
         `NotASession` if no header comes first, `ReadFailed`, `SessionChangedOnDisk`.
         """
-        buffer = bytearray(SLICE_BYTES)
+        behind = os.fstat(self._fd).st_size - self.end
+        buffer = bytearray(min(max(behind, 0) + 1, SLICE_BYTES))  # with room for one byte, to see the end
         while filled := self._pread_into(buffer, self.end):
             stop = buffer.rfind(b"\n", 0, filled) + 1
             if stop:
@@ -228,8 +229,9 @@ class Journal:
 
     def _remember(self) -> None:
         start = max(0, self.end - _FINGERPRINT_BYTES)
-        head = os.pread(self._fd, min(self.end, _FINGERPRINT_BYTES), 0)
-        self._prints = [(0, head), (start, os.pread(self._fd, self.end - start, start))]
+        if not self._prints:
+            self._prints = [(0, os.pread(self._fd, min(self.end, _FINGERPRINT_BYTES), 0)), (0, b"")]
+        self._prints[1] = (start, os.pread(self._fd, self.end - start, start))
         self._seen = _seen(os.fstat(self._fd))
 
     def read(self, spans: Sequence[Span]) -> list[bytes]:
@@ -241,6 +243,13 @@ class Journal:
             run = self._pread(size, base)
             found += [run[start - base : start - base + length] for start, length in spans[first:last]]
         return found
+
+    def line_at(self, offset: int) -> int:
+        """The line (from 1) that a place is on. It reads the file up to there: for problems only."""
+        line = 1
+        for start in range(0, offset, _READ_BYTES):
+            line += os.pread(self._fd, min(_READ_BYTES, offset - start), start).count(b"\n")
+        return line
 
     def _pread(self, size: int, offset: int) -> bytes:
         try:
@@ -275,7 +284,7 @@ class Journal:
 
     def unlock(self) -> None:
         """Gives the lock back."""
-        if self.locks:
+        if self.locks and self._fd >= 0:
             fcntl.flock(self._fd, fcntl.LOCK_UN)
 
     def write(self, lines: bytes) -> None:

@@ -176,7 +176,7 @@ class Scanner:
     def _take(self, found: Iterable[Piece], offset: int, batch: Batch) -> None:
         for index, piece in enumerate(found):
             if piece.error:
-                self._tell(batch, piece.error, piece.reason)
+                self._tell(batch, piece.error, piece.reason, id_text(piece.salvaged.get("id")))
             if piece.body is None and "parentId" not in piece.salvaged:
                 continue
             body = piece.salvaged if piece.body is None else piece.body
@@ -253,6 +253,8 @@ def _fast_row(view: bytes | bytearray, at: int, end: int, offset: int, line: int
         kind = Kind.MESSAGE if name == b"message" else Kind.OTHER
     if kind in _TOLD or name == b"session" or (kind == Kind.CUSTOM and view.find(_MARKER, at, end) > 0):
         return None
+    if kind == Kind.MESSAGE and role is None:
+        return None  # the role, if there is one, does not stand first
     base = minute_ms(minute)
     time = base if base == NO_TIME else base + int(second) * 1000 + int(ms)
     parent = None if parent_id is None else parent_id.decode()

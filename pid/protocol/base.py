@@ -73,16 +73,32 @@ def exactly_one(params: Wire, first: str, second: str) -> None:
 
 
 # Python's `$` also matches before a line break at the end, which `(?!\n)` takes back; ECMAScript's does not.
-AbsolutePath = Annotated[str, Meta(pattern="^/[^\\u0000]*$")]
-OwnSessionId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$(?!\n)")]
-OwnEntryId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,64}$(?!\n)")]
-Timestamp = Annotated[str, Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$(?!\n)")]
+_ABSOLUTE = "^/[^\\u0000]*$"
+_SESSION_ID = r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$(?!\n)"
+_ENTRY_ID = r"^[A-Za-z0-9_-]{1,64}$(?!\n)"
+_TIMESTAMP = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$(?!\n)"
+_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$(?!\n)"
+
+PATTERNS = {
+    _ABSOLUTE: "an absolute path",
+    _SESSION_ID: "letters, digits, `.`, `_` and `-`, with a letter or digit at both ends",
+    _ENTRY_ID: "1 to 64 letters, digits, `_` and `-`",
+    _TIMESTAMP: "a time such as `2026-01-31T12:00:00.000Z`",
+    _DATE: "a date such as `2026-01-31`",
+}
+"""What the patterns ask for, in words for error messages and the reference."""
+
+AbsolutePath = Annotated[str, Meta(pattern=_ABSOLUTE)]
+OwnSessionId = Annotated[str, Meta(pattern=_SESSION_ID)]
+OwnEntryId = Annotated[str, Meta(pattern=_ENTRY_ID)]
+Timestamp = Annotated[str, Meta(pattern=_TIMESTAMP)]
+Date = Annotated[str, Meta(pattern=_DATE)]
 Count = Annotated[int, Meta(ge=0)]
-Limit = Annotated[int, Meta(ge=1)]
-Line = Annotated[int, Meta(ge=1)]
+Positive = Annotated[int, Meta(ge=1)]
 
 # Stored bytes, spliced into a reply as they are. The schema shows what they hold.
 RawEntry = Annotated[Raw, Meta(extra_json_schema={"$ref": "#/$defs/Entry"})]
+RawEntryOrNull = Annotated[Raw, Meta(extra_json_schema={"anyOf": [{"$ref": "#/$defs/Entry"}, {"type": "null"}]})]
 RawMessage = Annotated[Raw, Meta(extra_json_schema={"$ref": "#/$defs/Message"})]
 RawContent = Annotated[Raw, Meta(extra_json_schema={"$ref": "#/$defs/Content"})]
 SentEntry = Annotated[Raw, Meta(extra_json_schema={"$ref": "#/$defs/NewEntry"})]
@@ -92,10 +108,12 @@ RawValue = Annotated[Raw, Meta(description="Any JSON value.")]
 PROBLEM_KINDS = {
     "malformedLine": "A line is not JSON. Its bytes stay where they are.",
     "tornLine": "The last line was cut off while it was being written.",
+    "lineTooLong": "A line is longer than an entry may be; it keeps its place, without a body.",
     "tooDeep": "A line is nested deeper than 1,000 levels.",
     "notAnObject": "A line is JSON, but no object.",
     "nulBytes": "NUL bytes stand where a line should be.",
     "missingId": "An entry has no `id`; it was given one that is the same at every opening.",
+    "duplicateHeader": "A second session header; it is no entry.",
     "duplicateId": "An `id` stands more than once; the last line has it.",
     "missingParent": "An entry's parent is not in the file; the entry became a root.",
     "cycle": "Parents form a circle; it was cut where it closes.",
@@ -107,6 +125,26 @@ WARNING_KINDS = {
     "cycle": "The path begins where a circle of parents was cut.",
     "missingFirstKept": "What a compaction kept is missing or off the path; a tail of it is shown.",
     "damagedEntry": "An entry on the path cannot be read and was left out.",
+    "missingMessage": "An entry on the path has no message, and gives none.",
+    "invalidEdit": "An edit on the path has no usable replacement, and changes nothing.",
+}
+RESOURCE_PROBLEM_KINDS = {
+    "missingDirectory": "The working directory is not there.",
+    "unreadable": "The system refuses to read it.",
+    "notAFile": "Something else than a regular file has the name; the next name is tried.",
+    "brokenLink": "A link leads nowhere.",
+    "linkCircle": "Links lead round in a circle.",
+    "badName": "Its path is not UTF-8.",
+    "tooLarge": "It is larger than 1 MiB.",
+    "tooMuch": "All together would be too long.",
+    "tooMany": "There are too many skills, or files to look for them in.",
+    "tooDeep": "Directories stand too deep in one another.",
+    "binary": "It holds NUL bytes.",
+    "invalidUtf8": "It is not UTF-8.",
+    "changedWhileRead": "It was written to or replaced each time it was read.",
+    "invalidFrontMatter": "A skill's front matter is missing or cannot be read.",
+    "invalidSkill": "A skill breaks a rule of the Agent Skills convention.",
+    "skillCollision": "A skill found before it has its name.",
 }
 CHANGE_CAUSES = {
     "append": "A client of this daemon appended.",
@@ -147,12 +185,35 @@ COMPACTION_REASONS = {
     "threshold": "The context grew past what the window leaves.",
     "overflow": "The provider refused the context as too long.",
 }
+STOP_REASONS = {
+    "stop": "It had said all.",
+    "length": "It reached the limit of its answer.",
+    "toolUse": "It waits for the results of its calls.",
+    "error": "The call failed.",
+    "aborted": "The user stopped it.",
+}
+
+ENUMERATIONS = {
+    "ProblemKind": PROBLEM_KINDS,
+    "WarningKind": WARNING_KINDS,
+    "ResourceProblemKind": RESOURCE_PROBLEM_KINDS,
+    "ChangeCause": CHANGE_CAUSES,
+    "CloseReason": CLOSE_REASONS,
+    "ThinkingLevel": THINKING_LEVELS,
+    "StopReason": STOP_REASONS,
+    "SummarizerName": SUMMARIZERS,
+    "CompactionState": COMPACTION_STATES,
+    "CompactionReason": COMPACTION_REASONS,
+}
+"""The open enumerations, by the names of their types."""
 
 ProblemKind = Annotated[str, Meta(examples=list(PROBLEM_KINDS))]
 WarningKind = Annotated[str, Meta(examples=list(WARNING_KINDS))]
+ResourceProblemKind = Annotated[str, Meta(examples=list(RESOURCE_PROBLEM_KINDS))]
 ChangeCause = Annotated[str, Meta(examples=list(CHANGE_CAUSES))]
 CloseReason = Annotated[str, Meta(examples=list(CLOSE_REASONS))]
 ThinkingLevel = Annotated[str, Meta(examples=list(THINKING_LEVELS))]
+StopReason = Annotated[str, Meta(examples=list(STOP_REASONS))]
 SummarizerName = Annotated[str, Meta(examples=list(SUMMARIZERS))]
 CompactionState = Annotated[str, Meta(examples=list(COMPACTION_STATES))]
 CompactionReason = Annotated[str, Meta(examples=list(COMPACTION_REASONS))]

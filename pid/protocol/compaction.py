@@ -1,25 +1,19 @@
 """The wire types of compaction: the plan, the run, its notifications, and the client's own summarizer."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from pid.protocol.base import (
     CompactionReason,
     CompactionState,
     Count,
-    RawValue,
+    Positive,
     SessionParams,
     SummarizerName,
     Wire,
 )
-from pid.protocol.sessions import ModelRef, Positive
+from pid.protocol.records import FileDetails, Usage
+from pid.protocol.sessions import ModelRef
 from pid.protocol.tree import Token
-
-
-class FileDetails(Wire):
-    """Files that the summarised messages touched."""
-
-    read_files: list[str]  #: Those that were only read.
-    modified_files: list[str]  #: Those that were changed.
 
 
 class Overflow(Wire):
@@ -91,7 +85,7 @@ class CompactionResult(Wire):
     tokens_after: Count  #: The context now, an estimate.
     details: FileDetails  #: Files that the summary lists.
     summarizer: SummarizerName  #: What wrote the summary.
-    usage: RawValue | None = None  #: What the summary cost, in pi's form.
+    usage: Usage | None = None  #: What the summary cost.
     attempts: Count  #: Requests that were sent, with all retries.
 
 
@@ -149,5 +143,5 @@ class SummarizeResult(Wire):
 
     summary: str  #: The text.
     stop_reason: Literal["stop", "length", "refusal", "error"]  #: Why the model stopped.
-    usage: RawValue | None = None  #: What it cost, in pi's form.
+    usage: Any = None  #: What it cost, in the form of `Usage`.
     model: ModelRef | None = None  #: The model that wrote it.

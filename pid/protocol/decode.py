@@ -11,8 +11,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from pid.entries import elements, members, replace_lone_surrogates
 from pid.errors import InvalidParams
-from pid.protocol.base import Wire, wire_name
+from pid.protocol.base import PATTERNS, Wire, wire_name
 
 T = TypeVar("T", bound=Wire)
 Raw = bytes | msgspec.Raw
@@ -49,9 +50,42 @@ def decode_value(kind: type[T], raw: Raw, path: str = "") -> T:
             raw = mended
         except RecursionError:
             raise _invalid("Nested too deeply", path, []) from None
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise _invalid(str(error), path, []) from None
+        except msgspec.DecodeError as error:
+            unpaired = _decode_unpaired(kind, bytes(raw), path)
+            if unpaired is None:
+                raise _invalid(str(error), path, []) from None
+            return unpaired
     raise _invalid("Too many nulls", path, [])
+
+
+def _decode_unpaired(kind: type[T], sent: bytes, path: str) -> T | None:
+    """The value of a text with lone surrogates, U+FFFD for each; None if it has none."""
+    mended = replace_lone_surrogates(sent)
+    if mended is sent:
+        return None
+    value = decode_value(kind, mended, path)
+    try:
+        return _as_sent(value, sent)
+    except RecursionError:
+        raise _invalid("Nested too deeply", path, []) from None
+
+
+def _as_sent(value: T, sent: bytes) -> T:
+    """A value that was read without its lone surrogates, with them in the bytes that are stored as they came."""
+    # Bytes that are no UTF-8 may stand in what is stored; escaped, they come through as they are.
+    texts = {key: text for key, _, text in members(sent.decode(errors="surrogateescape"))}
+    changed: dict[str, Any] = {}
+    for field in msgspec.structs.fields(value):
+        old = getattr(value, field.name)
+        if isinstance(old, msgspec.Raw):
+            changed[field.name] = _raw(texts[field.encode_name])
+        elif isinstance(old, list) and old and isinstance(old[0], msgspec.Raw):
+            changed[field.name] = [_raw(text) for text in elements(texts[field.encode_name])]
+    return msgspec.structs.replace(value, **changed) if changed else value
+
+
+def _raw(text: str) -> msgspec.Raw:
+    return msgspec.Raw(text.encode(errors="surrogateescape"))
 
 
 @cache
@@ -70,6 +104,9 @@ def _read(error: str) -> tuple[str, Path]:
     steps: Path = [name or (int(at) if at.isdigit() else at) for name, at in _STEP.findall(where or "")]
     if missing := _MISSING.fullmatch(what):
         return "This field is required", [*steps, missing[1]]
+    for pattern, words in PATTERNS.items():
+        if what.endswith(repr(pattern)):
+            return f"Expected {words}", steps
     return what, steps
 
 

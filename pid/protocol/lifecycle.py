@@ -10,10 +10,11 @@ from pid.protocol.base import (
     PROTOCOL_VERSION,
     AbsolutePath,
     Count,
+    Positive,
     RawValue,
     Wire,
 )
-from pid.protocol.sessions import Positive, SettingsUpdate
+from pid.protocol.sessions import SettingsUpdate
 from pid.protocol.tree import Token
 
 

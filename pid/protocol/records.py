@@ -9,11 +9,9 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from pid.protocol.base import RawContent, RawMessage, ThinkingLevel, Wire
-from pid.protocol.compaction import FileDetails
+from pid.protocol.base import RawContent, RawMessage, StopReason, ThinkingLevel, Wire
 
 Blocks = Annotated[list[Any], Meta(extra_json_schema={"items": {"$ref": "#/$defs/ContentBlock"}})]
-StopReason = Annotated[str, Meta(examples=["stop", "length", "toolUse", "error", "aborted"])]
 Milliseconds = int
 
 
@@ -65,6 +63,13 @@ class Usage(Wire):
     cache_write: int  #: Written to the cache.
     total_tokens: int  #: The sum.
     cost: Cost | None = None  #: The same in money.
+
+
+class FileDetails(Wire):
+    """Files that the summarised messages touched."""
+
+    read_files: list[str]  #: Those that were only read.
+    modified_files: list[str]  #: Those that were changed.
 
 
 class UserMessage(Wire, tag_field="role", tag="user"):

@@ -1,8 +1,8 @@
 """The wire types of whole sessions: their state, their settings, and how they are created, opened, listed."""
 
-from typing import Annotated, Literal
+from typing import Literal
 
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, UnsetType
 
 from pid.protocol.base import (
     AbsolutePath,
@@ -10,9 +10,8 @@ from pid.protocol.base import (
     CompactionReason,
     CompactionState,
     Count,
-    Limit,
-    Line,
     OwnSessionId,
+    Positive,
     ProblemKind,
     SessionParams,
     SummarizerName,
@@ -23,7 +22,6 @@ from pid.protocol.base import (
 
 TokenEstimator = Literal["calibrated", "chars4"]
 Durability = Literal["synced", "written"]
-Positive = Annotated[int, Meta(ge=1)]
 
 
 class ModelRef(Wire):
@@ -36,7 +34,7 @@ class ModelRef(Wire):
 class Problem(Wire):
     """Something in a session file that is not as it should be. Its bytes are left alone."""
 
-    line: Line  #: Where it is, counted from 1.
+    line: Positive  #: Where it is, counted from 1.
     kind: ProblemKind  #: What it is.
     message: str  #: The same in words for people.
     entry_id: str | None = None  #: The entry that is concerned, if it can be told.
@@ -185,7 +183,7 @@ class ListParams(Wire):
     all: bool = False  #: Those of every directory.
     query: str | None = None  #: Only those whose name or first message has this text, in any case of letters.
     include_empty: bool = False  #: Also those without a message.
-    limit: Limit | None = None  #: At most this many in a page.
+    limit: Positive | None = None  #: At most this many in a page.
     cursor: str | None = None  #: The `nextCursor` of the page before.
 
     def __post_init__(self) -> None:

@@ -8,9 +8,10 @@ from pid.errors import InvalidParams
 from pid.protocol.base import (
     ChangeCause,
     Count,
-    Limit,
     OwnEntryId,
+    Positive,
     RawEntry,
+    RawEntryOrNull,
     SentEntry,
     SessionParams,
     SummarizerName,
@@ -126,7 +127,7 @@ class TreeParams(SessionParams):
     types: list[str] | None = None  #: Only entries of these types.
     since: Count | None = None  #: Only nodes that were added or changed after this revision. Needs `epoch`.
     epoch: str | None = None  #: The epoch of `since`; another one is 1021.
-    limit: Limit | None = None  #: At most this many nodes in a page.
+    limit: Positive | None = None  #: At most this many nodes in a page.
     cursor: str | None = None  #: The `nextCursor` of the page before.
 
     def __post_init__(self) -> None:
@@ -177,7 +178,7 @@ class BranchParams(SessionParams):
     direction: Literal["rootFirst", "leafFirst"] = "rootFirst"  #: Which end comes first.
     #: `imageData` leaves the data of images out. What the daemon does not know is ignored.
     omit: tuple[str, ...] = ()
-    limit: Limit | None = None  #: At most this many entries in a page.
+    limit: Positive | None = None  #: At most this many entries in a page.
     cursor: str | None = None  #: The `nextCursor` of the page before.
 
 
@@ -187,7 +188,7 @@ class EntriesParams(SessionParams):
     ids: list[str] | None = None  #: These entries, in this order.
     after: str | None = None  #: What stands behind this entry in the file.
     omit: tuple[str, ...] = ()  #: As in `session/getBranch`.
-    limit: Limit | None = None  #: At most this many entries in a page.
+    limit: Positive | None = None  #: At most this many entries in a page.
     cursor: str | None = None  #: The `nextCursor` of the page before.
 
     def __post_init__(self) -> None:
@@ -197,7 +198,7 @@ class EntriesParams(SessionParams):
 class EntriesResult(Wire):
     """A page of entries. The three lists belong together, place by place."""
 
-    entries: list[RawEntry]  #: The entries as stored; null for one whose line cannot be read.
+    entries: list[RawEntryOrNull]  #: The entries as stored; null for one whose line cannot be read.
     entry_ids: list[str]  #: Their ids. Stored bytes of migrated files have none, or others.
     parent_ids: list[str | None]  #: Their parents in the tree.
     leaf_id: str | None  #: The leaf.

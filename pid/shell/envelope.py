@@ -16,6 +16,7 @@ from typing import Any, Final, Literal, NamedTuple
 import msgspec
 
 from pid.core.framing import BadHeader, Body, CutOff, Event, Oversized
+from pid.entries import members, replace_lone_surrogates
 from pid.errors import MessageTooLarge
 from pid.protocol.tables import ERRORS, RPC_ERRORS
 
@@ -118,11 +119,24 @@ def read(body: Buffer) -> Incoming:
     try:
         message = _MESSAGE.decode(body)
     except (msgspec.DecodeError, RecursionError) as error:
-        return _diagnose(body, error)
+        sent = bytes(body)
+        mended = replace_lone_surrogates(sent)
+        if mended is sent:
+            return _diagnose(body, error)
+        return _with_lone_surrogates(read(mended), sent)
     if message.method or message.result is not ABSENT or message.error is not ABSENT:
         return message
     id = b"null" if message.id is msgspec.UNSET else _ENCODER.encode(message.id)
     return Fault(INVALID_REQUEST, "a message needs a method, a result or an error", id)
+
+
+def _with_lone_surrogates(found: "Incoming", sent: bytes) -> "Incoming":
+    """A message that was read without its lone surrogates, with them in what it carries: stored bytes stay as sent."""
+    if not isinstance(found, Message):
+        return found
+    texts = {key: text for key, _, text in members(sent.decode())}
+    carried = {name: Raw(texts[name].encode()) for name in ("params", "result", "error") if name in texts}
+    return msgspec.structs.replace(found, **carried)
 
 
 def _diagnose(body: Buffer, error: Exception) -> Fault | Discarded:

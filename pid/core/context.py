@@ -1,0 +1,252 @@
+"""The entries in effect at a leaf: the one place that says which entries of a path give the context.
+
+The context, the token estimate and the compaction plan all start from `entries_in_effect`, so they cannot disagree.
+It writes nothing and depends on the path alone. Bodies are read through the reader handed in, and only those that
+the answer hangs on: the winning compaction, the edits, and, from the leaf backwards until they are found, the
+thinking level and the model.
+"""
+
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final, TypeVar
+
+import msgspec
+from msgspec import Raw
+
+from pid.core.cut import SPEAKING_KINDS, cut_index
+from pid.core.messages import agent_messages, edited
+from pid.core.splice import Json, members, value_of
+from pid.core.tokens import chars4
+from pid.core.tree import MISSING, ROOT, Tree
+from pid.entries import MESSAGE_KINDS, Kind, id_text, read_body
+from pid.protocol import ContextWarning, ModelRef
+
+Bodies = Callable[[Sequence[int]], list[bytes]]
+"""Gives the clean stored bytes of rows; b"" for a damaged one."""
+
+TAIL_TOKENS: Final = 20_000
+"""What a compaction keeps that does not say what it keeps: the newest entries, at four characters a token."""
+DEFAULT_THINKING: Final = "off"
+_MOST_ROWS: Final = 256  # bodies held at a time
+_MODEL_KINDS: Final = frozenset({Kind.MODEL_CHANGE, Kind.ASSISTANT})
+_NOT_KEPT: Final = frozenset({Kind.SYSTEM, Kind.COMPACTION})  # they speak, but not from the kept range
+
+Edit = bytes | None
+"""The JSON text of a target's new content; None leaves the target out."""
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True, slots=True)
+class InEffect:
+    """What gives the context at `leaf`.
+
+    `rows` are the entries in effect in the order of the context: the winning compaction first, if there is one
+    (`compaction`, else ROOT), then what it kept, then what follows it. `edits` maps target rows to what replaces
+    their content. `warnings` say what is wrong with the path; which bodies are damaged shows when they are read.
+    """
+
+    leaf: int
+    rows: Sequence[int]
+    compaction: int
+    edits: Mapping[int, Edit]
+    thinking_level: str
+    model: ModelRef | None
+    warnings: tuple[ContextWarning, ...]
+
+
+def entries_in_effect(tree: Tree, leaf: int, bodies: Bodies) -> InEffect:
+    """The entries in effect at a row (ROOT: none), by the rules of the session format.
+
+    Bad data gives warnings, never an error. Linear in the length of the path.
+    """
+    path = tree.path(leaf)
+    at = _winning_compaction(tree, path, bodies)
+    warnings = _severed(tree, path)
+    rows = path
+    if at is not None:
+        kept, lost = _kept_from(tree, path, at, bodies)
+        rows = [path[at], *(row for row in path[kept:at] if tree.kinds[row] != Kind.SYSTEM), *path[at + 1 :]]
+        warnings += lost
+    edits, unusable = _edits(tree, rows, bodies)
+    return InEffect(
+        leaf=leaf,
+        rows=rows,
+        compaction=ROOT if at is None else path[at],
+        edits=MappingProxyType(edits),
+        thinking_level=_latest(tree, path, {Kind.THINKING_LEVEL_CHANGE}, bodies, _level_of) or DEFAULT_THINKING,
+        model=_latest(tree, path, _MODEL_KINDS, bodies, _model_of),
+        warnings=(*warnings, *unusable),
+    )
+
+
+def messages_in_effect(
+    tree: Tree, effect: InEffect, rows: Sequence[int], bodies: Sequence[bytes], warnings: list[ContextWarning]
+) -> Iterator[tuple[int, Raw]]:
+    """The agent messages of a slice of `effect.rows`, each with its row, given the bodies of these rows.
+
+    What turns out to be damaged, or without a message, is left out and told in `warnings`.
+    """
+    kinds, edits = tree.kinds, effect.edits
+    for row, body in zip(rows, bodies, strict=True):
+        if not body:
+            warnings.append(_warning("damagedEntry", tree, row, "The entry {} cannot be read and was left out."))
+            continue
+        kind = kinds[row]
+        if kind not in SPEAKING_KINDS or (kind == Kind.COMPACTION and row != effect.compaction):
+            continue
+        messages = agent_messages(tree, row, body)
+        if not messages and kind in MESSAGE_KINDS:
+            warnings.append(_warning("missingMessage", tree, row, "The entry {} has no message, and gives none."))
+        elif row in edits:
+            content = edits[row]
+            messages = [] if content is None else [edited(kind, message, content) for message in messages]
+        for message in messages:
+            yield row, message
+
+
+def _warning(kind: str, tree: Tree, row: int, message: str) -> ContextWarning:
+    entry_id = tree.ids[row]
+    return ContextWarning(kind=kind, entry_id=entry_id, message=message.format(entry_id))
+
+
+_SEVERED: Final = {
+    "missingParent": "The history above the entry {} is lost: its parent is not in the file.",
+    "cycle": "The history above the entry {} is lost: its parents form a circle, which was cut here.",
+}
+
+
+def _severed(tree: Tree, path: list[int]) -> list[ContextWarning]:
+    kind = tree.severed.get(path[0]) if path else None
+    return [_warning(kind, tree, path[0], _SEVERED[kind])] if kind else []
+
+
+# The winning compaction and what it kept
+
+
+def _winning_compaction(tree: Tree, path: list[int], bodies: Bodies) -> int | None:
+    kinds = tree.kinds
+    for index in range(len(path) - 1, -1, -1):
+        if kinds[path[index]] == Kind.COMPACTION and bodies(path[index : index + 1])[0]:
+            return index
+    return None
+
+
+def _kept_from(tree: Tree, path: list[int], at: int, bodies: Bodies) -> tuple[int, list[ContextWarning]]:
+    """Where the kept entries begin on the path (at the compaction or behind it: none are kept)."""
+    place = _place_of_first_kept(tree, path, path[at])
+    if place is not None:
+        return place, []
+    message = (
+        "What the compaction {} kept begins at no entry of its path; the newest entries before it, about "
+        f"{TAIL_TOKENS:,} tokens, are shown instead."
+    )
+    return _newest_tail(tree, path[:at], bodies), [_warning("missingFirstKept", tree, path[at], message)]
+
+
+def _place_of_first_kept(tree: Tree, path: list[int], compaction: int) -> int | None:
+    kept = tree.first_kept(compaction)
+    if kept == MISSING:
+        return None
+    if tree.is_hidden(kept):  # a leaf marker: what follows it is kept, not the entry that it hangs on
+        before = tree.visible(kept)
+        return 0 if before == ROOT else path.index(before) + 1 if before in path else None
+    return path.index(kept) if kept in path else None
+
+
+def _newest_tail(tree: Tree, path: list[int], bodies: Bodies) -> int:
+    """Where the newest `TAIL_TOKENS` of a path begin: at a valid cut point."""
+    tokens, reached = 0, len(path)
+    while reached > 0 and tokens < TAIL_TOKENS:
+        reached -= 1
+        tokens += _chars4(tree, path[reached], bodies)
+    return cut_index([tree.kinds[row] for row in path], reached)
+
+
+def _chars4(tree: Tree, row: int, bodies: Bodies) -> int:
+    if tree.kinds[row] not in SPEAKING_KINDS or tree.kinds[row] in _NOT_KEPT:
+        return 0
+    body = bodies((row,))[0]
+    return sum(chars4(read_body(bytes(message))) for message in agent_messages(tree, row, body)) if body else 0
+
+
+# Edits
+
+
+def _edits(tree: Tree, rows: Sequence[int], bodies: Bodies) -> tuple[dict[int, Edit], list[ContextWarning]]:
+    """The last usable edit of each target; one whose target is not in effect changes nothing."""
+    edits: dict[int, Edit] = {}
+    unusable: list[ContextWarning] = []
+    for row, body in _read([row for row in rows if tree.kinds[row] == Kind.CONTEXT_EDIT], bodies):
+        fields = members(body)
+        target = tree.rows.get(id_text(value_of(fields.get("targetId"))) or "")
+        try:
+            edit = _new_content(fields.get("replacement"))
+        except ValueError:
+            unusable.append(_warning("invalidEdit", tree, row, "The edit {} has no usable replacement."))
+        else:
+            edits |= {} if target is None else {target: edit}
+    return edits, unusable
+
+
+def _new_content(replacement: Json | None) -> Edit:
+    """What a `replacement` puts in the place of the content. Raises ValueError if it says nothing usable."""
+    match value_of(replacement):
+        case None if replacement is not None:
+            return None
+        case Raw() as fields if bytes(fields).startswith(b"{"):
+            content = bytes(members(fields).get("content", b""))
+            if content[:1] in (b'"', b"["):
+                return content
+    raise ValueError("a replacement is null, or an object with a text or blocks as its content")
+
+
+# The thinking level and the model: the last one on the path
+
+
+def _read(rows: Sequence[int], bodies: Bodies) -> Iterator[tuple[int, bytes]]:
+    """Rows with their bodies, without the damaged ones. Few at first, then more at a time."""
+    start, size = 0, 1
+    while start < len(rows):
+        part = rows[start : start + size]
+        yield from ((row, body) for row, body in zip(part, bodies(part), strict=True) if body)
+        start, size = start + size, min(2 * size, _MOST_ROWS)
+
+
+def _latest(
+    tree: Tree, path: list[int], kinds: Container[int], bodies: Bodies, read: Callable[[bytes], Found | None]
+) -> Found | None:
+    """What the last entry of these kinds says that says anything."""
+    rows = [row for row in reversed(path) if tree.kinds[row] in kinds]
+    said = (read(body) for _, body in _read(rows, bodies))
+    return next((found for found in said if found is not None), None)
+
+
+def _level_of(body: bytes) -> str | None:
+    level = value_of(members(body).get("thinkingLevel"))
+    return level if isinstance(level, str) else None
+
+
+class _Named(msgspec.Struct):
+    provider: Any = None
+    model: Any = None
+
+
+class _Model(msgspec.Struct, rename="camel"):
+    provider: Any = None
+    model_id: Any = None
+    message: _Named | None = None
+
+
+_read_model = msgspec.json.Decoder(_Model).decode
+
+
+def _model_of(body: bytes) -> ModelRef | None:
+    try:
+        found = _read_model(body)
+    except (msgspec.ValidationError, RecursionError):
+        return None
+    message = found.message
+    provider, model_id = (message.provider, message.model) if message else (found.provider, found.model_id)
+    named = isinstance(provider, str) and isinstance(model_id, str)
+    return ModelRef(provider=provider, model_id=model_id) if named else None
