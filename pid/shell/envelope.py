@@ -166,6 +166,8 @@ def _diagnose(body: Buffer, error: Exception) -> Fault | Discarded:
 _VERSION: Final = re.compile(rb'"2\.0"')
 _STRING: Final = re.compile(rb'(?s)".*"')
 _ID: Final = re.compile(rb'(?s)(".*"|-?[0-9]+)?')
+
+
 def _echo(id: Raw | bytes) -> bytes:
     """An id as it goes back: a number or a string as it came, else null."""
     try:

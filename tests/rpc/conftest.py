@@ -9,11 +9,6 @@ from tests.rpc.peer import Local, connected
 from tests.rpc.tiny import Tiny
 
 
-@pytest.fixture(scope="session")
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 @pytest.fixture
 async def server() -> AsyncIterator[Tiny]:
     tiny = Tiny()

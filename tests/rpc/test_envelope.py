@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pid.protocol import Wire
@@ -33,17 +33,20 @@ def whole(value: Any) -> bytes:
 raws = st.sampled_from([b"1", b'"x"', b'{"a":[1,2]}', b'"' + b"z" * 70_000 + b'"']).map(msgspec.Raw)
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=5) | raws,
-    lambda inner: st.lists(inner, max_size=4)
-    | st.dictionaries(st.text(max_size=3), inner, max_size=4)
-    | st.tuples(inner, st.integers(60, 70)).map(lambda pair: [pair[0]] * pair[1])
-    | st.builds(Inner, rows=st.lists(inner, max_size=3), note=st.none() | st.text(max_size=3))
-    | st.builds(
-        Outer, first_rows=st.lists(inner, max_size=3), inner=st.builds(Inner, rows=st.lists(inner)), raw=raws
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.text(max_size=3), inner, max_size=4)
+        | st.tuples(inner, st.integers(60, 70)).map(lambda pair: [pair[0]] * pair[1])
+        | st.builds(Inner, rows=st.lists(inner, max_size=3), note=st.none() | st.text(max_size=3))
+        | st.builds(
+            Outer, first_rows=st.lists(inner, max_size=3), inner=st.builds(Inner, rows=st.lists(inner)), raw=raws
+        )
     ),
     max_leaves=12,
 )
 
 
+@settings(deadline=None)
 @given(values)
 def test_pieces_make_the_same_json(value: Any) -> None:
     assert whole(value) == msgspec.json.encode(value)
@@ -103,11 +106,13 @@ def test_the_head_of_a_body(head: bytes, found: tuple[bytes, bool]) -> None:
     assert tuple(peek(head)) == found
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=60) | st.text(alphabet='{}":,id\\u7.e+- ', max_size=40).map(str.encode))
 def test_any_head_gives_an_id_that_is_json(head: bytes) -> None:
     json.loads(peek(head).id)
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=60) | st.text(alphabet='{}[]":,idjsonrpcmethod\\72. ', max_size=60).map(str.encode))
 def test_any_body_is_read(body: bytes) -> None:
     message = envelope.read(body)

@@ -20,17 +20,16 @@ def no_pidfd(pid: int, flags: int = 0) -> int:
 async def test_the_end_of_a_process_is_told_once(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if how == "looking":
         monkeypatch.setattr(os, "pidfd_open", no_pidfd, raising=False)
-    told: list[str] = []
-    came = asyncio.Event()
+    told: asyncio.Queue[str] = asyncio.Queue()
     with subprocess.Popen(SLEEPER, stdin=subprocess.PIPE) as process:
-        watch_process(process.pid, lambda: (told.append("gone"), came.set()) and None)
+        watch_process(process.pid, lambda: told.put_nowait("gone"))
         await asyncio.sleep(0.3)
-        assert told == []
+        assert told.empty()
         process.kill()
         await asyncio.to_thread(process.wait)
-        await asyncio.wait_for(came.wait(), 5)
+        assert await asyncio.wait_for(told.get(), 5) == "gone"
     await asyncio.sleep(0.3)
-    assert told == ["gone"]
+    assert told.empty()
 
 
 @pytest.mark.parametrize("how", ["pidfd", "looking"])
