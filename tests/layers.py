@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 
 LAYERS: dict[str, tuple[str, ...]] = {
-    "words": ("pid.errors", "pid.protocol", "pid.entries"),
+    "words": ("pid.__version__", "pid.errors", "pid.protocol", "pid.entries"),
     "core": ("pid.core",),
     "adapters": ("pid.adapters",),
     "service": ("pid.service",),

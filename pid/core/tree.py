@@ -45,11 +45,12 @@ class _Pending:
     """What `extend` leaves for `settle`, once every entry of a run is in."""
 
     first: int
+    lines: "array[int]" = field(default_factory=lambda: array("I"))  # of the rows from `first` on
     changed: set[int] = field(default_factory=set)
     problems: list[Problem] = field(default_factory=list)
-    forward: dict[int, int] = field(default_factory=dict)  # row linked to a later (or its own) row -> its line
-    replaced: dict[int, tuple[int, int]] = field(default_factory=dict)  # old row -> (new row, its line)
-    targets: list[tuple[str | None, int, int, str]] = field(default_factory=list)  # id, row, line, kind
+    forward: set[int] = field(default_factory=set)  # rows linked to a later row, or to themselves
+    replaced: dict[int, int] = field(default_factory=dict)  # old row -> the row that replaced it
+    targets: list[tuple[str | None, int, str]] = field(default_factory=list)  # id named, row, problem kind
 
 
 class Tree:
@@ -74,7 +75,8 @@ class Tree:
         self.in_order = True
         self.visible_count = 0
         self._kept: dict[int, str | int | None] = {}  # compaction row -> id (version 1: file index) it names
-        self._waiting: dict[str, list[tuple[int, int]]] = {}  # missing parent's id -> (child, its line)
+        self._waiting: dict[str, list[int]] = {}  # a missing parent's id -> its children
+        self._waits_for: dict[int, str] = {}  # the same by child
         self._has_hidden = False
         self._pending = _Pending(0)
 
@@ -150,7 +152,8 @@ class Tree:
             return
         base = len(self.ids)
         ids, parent_ids, kinds, times, starts, sizes, flags, lines = zip(*batch.rows, strict=True)
-        self._number(ids, base, lines)
+        self._pending.lines.extend(lines)
+        self._number(ids, base)
         self.ids += ids
         self.kinds.extend(kinds)
         self.times.extend(times)
@@ -161,65 +164,66 @@ class Tree:
         row_of = self.rows.get
         parents = [ROOT if parent is None else row_of(parent, MISSING) for parent in parent_ids]
         self.parents.extend(parents)
-        self._note_unusual_links(parents, parent_ids, base, lines)
+        self._note_unusual_links(parents, parent_ids, base)
         for index, body in batch.bodies.items():
-            self._read_body(base + index, body, lines[index])
+            self._read_body(base + index, body)
         if self._waiting:
             self._adopt(ids)
-        if self._has_hidden:
-            self._skip_hidden(range(base, len(self.ids)))
 
     def settle(self) -> Change:
         """Ends a run of `extend`: mends what needs all its entries, and returns what the run did."""
         pending = self._pending
         if pending.replaced:
             self._repoint(pending.replaced)
+        added = range(pending.first, len(self.ids))
+        if self._has_hidden:
+            self._skip_hidden({*pending.forward, *added})
         if pending.forward:
             self.in_order = False
             self._cut_cycles(pending.forward)
-        for named, row, line, kind in pending.targets:
-            self._check_target(named, row, line, kind)
-        added = range(pending.first, len(self.ids))
+        for named, row, kind in pending.targets:
+            self._check_target(named, row, kind)
         changed = frozenset(self.visible(row) for row in pending.changed if row not in added) - {ROOT}
         self._pending = _Pending(len(self.ids))
         return Change(added, changed, sorted(pending.problems, key=lambda problem: problem.line))
 
-    def _number(self, ids: tuple[str, ...], base: int, lines: tuple[int, ...]) -> None:
+    def _number(self, ids: tuple[str, ...], base: int) -> None:
         fresh = dict(zip(ids, range(base, base + len(ids)), strict=True))
         if len(fresh) < len(ids) or not self.rows.keys().isdisjoint(fresh):
-            self._replace_doubles(ids, base, lines)
+            self._replace_doubles(ids, base)
         self.rows.update(fresh)
 
-    def _replace_doubles(self, ids: tuple[str, ...], base: int, lines: tuple[int, ...]) -> None:
+    def _replace_doubles(self, ids: tuple[str, ...], base: int) -> None:
         seen: dict[str, int] = {}
-        for index, entry_id in enumerate(ids):
+        for row, entry_id in enumerate(ids, base):
             old = seen.get(entry_id, self.rows.get(entry_id))
-            seen[entry_id] = base + index
+            seen[entry_id] = row
             if old is not None:
-                self._pending.replaced[old] = (base + index, lines[index])
-                message = f"the id {entry_id} stands again; this line wins"
-                self._tell(lines[index], "duplicateId", message, entry_id)
+                self._pending.replaced[old] = row
+                self._tell(row, "duplicateId", f"the id {entry_id} stands again; this line wins", entry_id)
 
-    def _note_unusual_links(
-        self, parents: list[int], parent_ids: tuple[str | None, ...], base: int, lines: tuple[int, ...]
-    ) -> None:
+    def _note_unusual_links(self, parents: list[int], parent_ids: tuple[str | None, ...], base: int) -> None:
         for index in [i for i, parent in enumerate(parents) if parent == MISSING or parent >= base + i]:
             row, parent_id = base + index, parent_ids[index]
             if parents[index] != MISSING:
-                self._pending.forward[row] = lines[index]
+                self._pending.forward.add(row)
             elif parent_id is not None:
-                self.parents[row] = ROOT
-                self.severed[row] = "missingParent"
-                self._waiting.setdefault(parent_id, []).append((row, lines[index]))
-                self._pending.targets.append((parent_id, row, lines[index], "missingParent"))
+                self._wait(row, parent_id)
+                self._pending.targets.append((parent_id, row, "missingParent"))
+
+    def _wait(self, row: int, parent_id: str) -> None:
+        self.parents[row] = ROOT
+        self.severed[row] = "missingParent"
+        self._waiting.setdefault(parent_id, []).append(row)
+        self._waits_for[row] = parent_id
 
     def _adopt(self, ids: Iterable[str]) -> None:
-        for entry_id in [entry_id for entry_id in ids if entry_id in self._waiting]:
+        for entry_id in self._waiting.keys() & frozenset(ids):
             parent = self.rows[entry_id]
-            for row, line in self._waiting.pop(entry_id):
-                self.parents[row] = self.visible(parent)
-                del self.severed[row]
-                self._pending.forward[row] = line
+            for row in self._waiting.pop(entry_id):
+                self.parents[row] = parent
+                del self.severed[row], self._waits_for[row]
+                self._pending.forward.add(row)
                 self._pending.changed.add(row)
 
     def _hide(self, row: int) -> None:
@@ -230,30 +234,31 @@ class Tree:
     def _skip_hidden(self, rows: Iterable[int]) -> None:
         parents, flags = self.parents, self.flags
         for row in rows:
-            parent = parents[row]
+            parent = hidden = parents[row]
             hops = 0
             while parent >= 0 and flags[parent] & HIDDEN and hops < len(parents):
-                parent, hops = parents[parent], hops + 1
+                hidden, parent, hops = parent, parents[parent], hops + 1
             parents[row] = parent
+            if hops and hidden in self._waits_for:  # it waits for what the leaf marker waits for
+                self._wait(row, self._waits_for[hidden])
 
-    def _repoint(self, replaced: dict[int, tuple[int, int]]) -> None:
+    def _repoint(self, replaced: dict[int, int]) -> None:
         for old in replaced:
             self._hide(old)
         parents = self.parents
-        for row, parent in enumerate(parents):
-            if parent not in replaced:
-                continue
+        for row in [row for row, parent in enumerate(parents) if parent in replaced]:
+            parent = parents[row]
             while parent in replaced:
-                parent, line = replaced[parent]
+                parent = replaced[parent]
             parents[row] = parent
             self._pending.changed.add(row)
             if parent >= row:
-                self._pending.forward.setdefault(row, line)
+                self._pending.forward.add(row)
 
-    def _cut_cycles(self, forward: dict[int, int]) -> None:
+    def _cut_cycles(self, forward: Iterable[int]) -> None:
         # Every cycle holds a link to a later row; it is cut at the one to its latest row, which closed it.
         parents, done = self.parents, bytearray(len(self.ids))
-        for start in forward:
+        for start in sorted(forward):
             walk: list[int] = []
             row = start
             while row >= 0 and not done[row]:
@@ -261,45 +266,48 @@ class Tree:
                 walk.append(row)
                 row = parents[row]
             if row in set(walk):
-                self._cut(walk[walk.index(row) :], forward)
+                self._cut(walk[walk.index(row) :])
 
-    def _cut(self, cycle: list[int], forward: dict[int, int]) -> None:
+    def _cut(self, cycle: list[int]) -> None:
         latest = max(cycle)
         row = next(row for row in cycle if self.parents[row] == latest)
         self.parents[row] = ROOT
         self.severed[row] = "cycle"
         self._pending.changed.add(row)
-        self._tell(forward.get(row, 0), "cycle", f"{self.ids[row]} is its own ancestor", self.ids[row])
+        self._tell(latest, "cycle", f"{self.ids[row]} is its own ancestor", self.ids[row])
 
-    def _check_target(self, named: str | None, row: int, line: int, kind: str) -> None:
+    def _check_target(self, named: str | None, row: int, kind: str) -> None:
         if named in self.rows:
             return
         name, entry_id = TYPE_NAMES.get(self.kinds[row], "entry"), self.ids[row]
         missing = "no entry" if named is None else f"the entry {named}, which is not there"
-        self._tell(line, kind, f"{name} {entry_id} names {missing}", entry_id)
+        self._tell(row, kind, f"{name} {entry_id} names {missing}", entry_id)
 
-    def _tell(self, line: int, kind: str, message: str, entry_id: str) -> None:
+    def _tell(self, row: int, kind: str, message: str, entry_id: str) -> None:
+        line = self._pending.lines[row - self._pending.first]
         self._pending.problems.append(Problem(line=line, kind=kind, message=message, entry_id=entry_id))
 
     # The entries that the tree reads itself
 
-    def _read_body(self, row: int, body: dict[str, Any], line: int) -> None:
+    def _read_body(self, row: int, body: dict[str, Any]) -> None:
         match self.kinds[row]:
             case Kind.LEAF_MARKER:
                 self._hide(row)
             case Kind.SESSION_INFO:
                 self.name = name_text(body.get("name"))
             case Kind.LABEL:
-                self._set_label(row, body, line)
+                self._set_label(row, body)
             case Kind.COMPACTION:
-                self._note_kept(row, body, line)
+                self._note_kept(row, body)
             case Kind.CONTEXT_EDIT:
-                self._note_target(body, row, line)
+                self._note_target(body, row)
 
-    def _set_label(self, row: int, body: dict[str, Any], line: int) -> None:
-        target, text = self._note_target(body, row, line), body.get("label")
+    def _set_label(self, row: int, body: dict[str, Any]) -> None:
+        target, text = self._note_target(body, row), body.get("label")
         if target is None:
             return
+        if (marker := self.rows.get(target)) is not None and self.is_hidden(marker):
+            target = self.id_of(self.visible(marker)) or target  # pi labels the leaf that it sees
         if isinstance(text, str) and text:
             self.labels[target] = Label(text, row)
         else:
@@ -307,14 +315,14 @@ class Tree:
         if (known := self.rows.get(target)) is not None:
             self._pending.changed.add(known)
 
-    def _note_target(self, body: dict[str, Any], row: int, line: int) -> str | None:
+    def _note_target(self, body: dict[str, Any], row: int) -> str | None:
         target = id_text(body.get("targetId"))
-        self._pending.targets.append((target, row, line, "danglingTarget"))
+        self._pending.targets.append((target, row, "danglingTarget"))
         return target
 
-    def _note_kept(self, row: int, body: dict[str, Any], line: int) -> None:
+    def _note_kept(self, row: int, body: dict[str, Any]) -> None:
         index = body.get("firstKeptEntryIndex")
         named = id_text(body.get("firstKeptEntryId"))
         self._kept[row] = index if named is None and isinstance(index, int) else named
         if not isinstance(self._kept[row], int):
-            self._pending.targets.append((named, row, line, "missingFirstKept"))
+            self._pending.targets.append((named, row, "missingFirstKept"))

@@ -113,6 +113,7 @@ PROBLEM_KINDS = {
     "notAnObject": "A line is JSON, but no object.",
     "nulBytes": "NUL bytes stand where a line should be.",
     "missingId": "An entry has no `id`; it was given one that is the same at every opening.",
+    "duplicateHeader": "A second session header; it is no entry.",
     "duplicateId": "An `id` stands more than once; the last line has it.",
     "missingParent": "An entry's parent is not in the file; the entry became a root.",
     "cycle": "Parents form a circle; it was cut where it closes.",
@@ -124,6 +125,26 @@ WARNING_KINDS = {
     "cycle": "The path begins where a circle of parents was cut.",
     "missingFirstKept": "What a compaction kept is missing or off the path; a tail of it is shown.",
     "damagedEntry": "An entry on the path cannot be read and was left out.",
+    "missingMessage": "An entry on the path has no message, and gives none.",
+    "invalidEdit": "An edit on the path has no usable replacement, and changes nothing.",
+}
+RESOURCE_PROBLEM_KINDS = {
+    "missingDirectory": "The working directory is not there.",
+    "unreadable": "The system refuses to read it.",
+    "notAFile": "Something else than a regular file has the name; the next name is tried.",
+    "brokenLink": "A link leads nowhere.",
+    "linkCircle": "Links lead round in a circle.",
+    "badName": "Its path is not UTF-8.",
+    "tooLarge": "It is larger than 1 MiB.",
+    "tooMuch": "All together would be too long.",
+    "tooMany": "There are too many skills, or files to look for them in.",
+    "tooDeep": "Directories stand too deep in one another.",
+    "binary": "It holds NUL bytes.",
+    "invalidUtf8": "It is not UTF-8.",
+    "changedWhileRead": "It was written to or replaced each time it was read.",
+    "invalidFrontMatter": "A skill's front matter is missing or cannot be read.",
+    "invalidSkill": "A skill breaks a rule of the Agent Skills convention.",
+    "skillCollision": "A skill found before it has its name.",
 }
 CHANGE_CAUSES = {
     "append": "A client of this daemon appended.",
@@ -175,6 +196,7 @@ STOP_REASONS = {
 ENUMERATIONS = {
     "ProblemKind": PROBLEM_KINDS,
     "WarningKind": WARNING_KINDS,
+    "ResourceProblemKind": RESOURCE_PROBLEM_KINDS,
     "ChangeCause": CHANGE_CAUSES,
     "CloseReason": CLOSE_REASONS,
     "ThinkingLevel": THINKING_LEVELS,
@@ -187,6 +209,7 @@ ENUMERATIONS = {
 
 ProblemKind = Annotated[str, Meta(examples=list(PROBLEM_KINDS))]
 WarningKind = Annotated[str, Meta(examples=list(WARNING_KINDS))]
+ResourceProblemKind = Annotated[str, Meta(examples=list(RESOURCE_PROBLEM_KINDS))]
 ChangeCause = Annotated[str, Meta(examples=list(CHANGE_CAUSES))]
 CloseReason = Annotated[str, Meta(examples=list(CLOSE_REASONS))]
 ThinkingLevel = Annotated[str, Meta(examples=list(THINKING_LEVELS))]

@@ -51,25 +51,41 @@ def decode_value(kind: type[T], raw: Raw, path: str = "") -> T:
         except RecursionError:
             raise _invalid("Nested too deeply", path, []) from None
         except msgspec.DecodeError as error:
-            sent = bytes(raw)
-            mended = replace_lone_surrogates(sent)
-            if mended is sent:
+            unpaired = _decode_unpaired(kind, bytes(raw), path)
+            if unpaired is None:
                 raise _invalid(str(error), path, []) from None
-            return _as_sent(decode_value(kind, mended, path), sent)
+            return unpaired
     raise _invalid("Too many nulls", path, [])
+
+
+def _decode_unpaired(kind: type[T], sent: bytes, path: str) -> T | None:
+    """The value of a text with lone surrogates, U+FFFD for each; None if it has none."""
+    mended = replace_lone_surrogates(sent)
+    if mended is sent:
+        return None
+    value = decode_value(kind, mended, path)
+    try:
+        return _as_sent(value, sent)
+    except RecursionError:
+        raise _invalid("Nested too deeply", path, []) from None
 
 
 def _as_sent(value: T, sent: bytes) -> T:
     """A value that was read without its lone surrogates, with them in the bytes that are stored as they came."""
-    texts = {key: text for key, _, text in members(sent.decode())}
+    # Bytes that are no UTF-8 may stand in what is stored; escaped, they come through as they are.
+    texts = {key: text for key, _, text in members(sent.decode(errors="surrogateescape"))}
     changed: dict[str, Any] = {}
     for field in msgspec.structs.fields(value):
         old = getattr(value, field.name)
         if isinstance(old, msgspec.Raw):
-            changed[field.name] = msgspec.Raw(texts[field.encode_name].encode())
+            changed[field.name] = _raw(texts[field.encode_name])
         elif isinstance(old, list) and old and isinstance(old[0], msgspec.Raw):
-            changed[field.name] = [msgspec.Raw(text.encode()) for text in elements(texts[field.encode_name])]
+            changed[field.name] = [_raw(text) for text in elements(texts[field.encode_name])]
     return msgspec.structs.replace(value, **changed) if changed else value
+
+
+def _raw(text: str) -> msgspec.Raw:
+    return msgspec.Raw(text.encode(errors="surrogateescape"))
 
 
 @cache

@@ -1,6 +1,6 @@
 """The wire types of the system prompt."""
 
-from pid.protocol.base import AbsolutePath, Date, Wire
+from pid.protocol.base import AbsolutePath, Date, ResourceProblemKind, Wire
 
 
 class ContextFile(Wire):
@@ -11,12 +11,12 @@ class ContextFile(Wire):
 
 
 class Skill(Wire):
-    """A skill that the prompt names."""
+    """Instructions for one kind of task, which the model reads when it needs them."""
 
     name: str  #: Its name.
     description: str  #: What it is for.
     location: str  #: Its `SKILL.md`.
-    disable_model_invocation: bool = False  #: Whether only people may call for it: it is then not in the prompt.
+    disable_model_invocation: bool = False  #: Only people call for it: the prompt does not name it.
 
 
 class PromptParams(Wire):
@@ -26,13 +26,14 @@ class PromptParams(Wire):
     agent_dir: AbsolutePath | None = None  #: Default: the daemon's.
     custom_prompt: str | None = None  #: Instead of the preamble, tools, guidelines and documentation.
     append_prompt: str | None = None  #: Text behind them.
-    selected_tools: list[str] | None = None  #: The tools that are on.
+    selected_tools: list[str] | None = None  #: The tools that are on. Default: read, bash, edit, write.
     tool_snippets: dict[str, str] | None = None  #: A line for each tool, by its name.
     guidelines: list[str] | None = None  #: Further guidelines.
     documentation: list[str] | None = None  #: Pointers to documentation.
-    context_files: list[ContextFile] | None = None  #: Beside those that are found.
-    skills: list[Skill] | None = None  #: Beside those that are found.
-    sections: dict[str, str | None] | None = None  #: Sections to replace, by name; null leaves one out.
+    #: Beside those that are found, or in the place of the one at the same path.
+    context_files: list[ContextFile] | None = None
+    skills: list[Skill] | None = None  #: Before those that are found; the first of a name counts.
+    sections: dict[str, str | None] | None = None  #: Sections to replace or add; null leaves one out.
     discover: bool = True  #: Whether to look for context files and skills.
     date: Date | bool | None = None  #: The date to name. False: none. Default: today.
 
@@ -41,7 +42,7 @@ class ResourceProblem(Wire):
     """A context file or a skill that could not be taken."""
 
     path: str  #: Where it is.
-    kind: str  #: What is wrong.
+    kind: ResourceProblemKind  #: What is wrong.
     message: str  #: The same in words for people.
 
 
@@ -50,6 +51,6 @@ class PromptResult(Wire):
 
     prompt: str  #: All of it.
     sections: dict[str, str]  #: Its parts by name, in order.
-    context_files: list[ContextFile]  #: The context files in it.
-    skills: list[Skill]  #: The skills in it.
+    context_files: list[ContextFile]  #: The context files in it, those without text too.
+    skills: list[Skill]  #: The skills there are, those too that it does not name.
     problems: list[ResourceProblem]  #: What could not be taken.

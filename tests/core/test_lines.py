@@ -95,8 +95,8 @@ def test_lines_as_pi_writes_and_migrates_them_take_the_fast_path(monkeypatch):
         (
             b'{"type":"message","timestamp":"%s","message":{"role":"us\x01er"},"id":"b","parentId":null}'
             % TIME.encode(),
-            ["b"],
-            [],
+            ["b!"],
+            ["malformedLine"],
         ),
         (compact({**entry("b"), "id": 7}), ["7"], []),
         (compact({"type": "session", "id": "again", "parentId": None}), [], ["duplicateHeader"]),

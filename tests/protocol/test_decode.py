@@ -1,5 +1,7 @@
 """The conventions of params: what is absent, null or `[]`, what is refused, and that raw parts keep their bytes."""
 
+from contextlib import suppress
+
 import msgspec
 import pytest
 
@@ -130,16 +132,36 @@ def test_a_field_that_does_not_work_yet_may_say_what_is_the_case_anyway():
     [
         b'{"sessionId":"s"',
         b'{"sessionId":"\xff"}',
-        b'{"sessionId":"\\ud800"}',
         b'{"sessionId":"s",}',
         b"",
         b'{"sessionId":"s","x":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
         b'{"sessionId":' + b'{"a":' * 100_000 + b"1" + b"}" * 100_000 + b"}",
     ],
-    ids=["cut", "no UTF-8", "half a pair", "a comma", "nothing", "deep", "deep and wrong"],
+    ids=["cut", "no UTF-8", "a comma", "nothing", "deep", "deep and wrong"],
 )
 def test_hostile_bytes_are_refused(raw):
     assert refused(p.StateParams, raw) in ("", "sessionId")
+
+
+def test_half_of_a_pair_is_replaced_in_values_and_stays_in_what_is_stored():
+    entry = b'{"type":"x","text":"\\ud83d","more":[1.0, "\\ud83d\\ude00"]}'
+    params = decode_params(p.AppendParams, b'{"sessionId":"\\udc00s","entry":%b}' % entry)
+    assert (params.session_id, bytes(params.entry)) == ("\ufffds", entry)
+    batch = decode_params(p.AppendBatchParams, b'{"entries":[ {} , %b],"sessionId":"\\ud800"}' % entry)
+    assert (batch.session_id, [bytes(raw) for raw in batch.entries]) == ("\ufffd", [b"{}", entry])
+
+
+def test_half_of_a_pair_in_a_deep_text_is_taken_or_refused():
+    for depth in range(900, 1050):
+        raw = b'{"sessionId":"\\ud800","entry":{"type":"x","d":%b%b}}' % (b"[" * depth, b"]" * depth)
+        with suppress(InvalidParams):
+            decode_params(p.AppendParams, raw)
+
+
+def test_bytes_that_are_no_text_beside_half_of_a_pair_stay_as_they_are():
+    entry = b'{"type":"x","text":"\xff\xfe"}'
+    params = decode_params(p.AppendParams, b'{"sessionId":"\\ud800","entry":%b}' % entry)
+    assert bytes(params.entry) == entry
 
 
 def test_many_nulls_are_refused_after_a_bounded_number_of_passes():

@@ -91,5 +91,5 @@ def test_limits():
 def test_importing_the_protocol_imports_nothing_heavy():
     code = "import pid.protocol, sys; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    heavy = {"anthropic", "tiktoken", "pygls", "lsprotocol", "asyncio", "anyio", "rich", "orjson", "json"}
+    heavy = {"anthropic", "tiktoken", "pygls", "lsprotocol", "asyncio", "anyio", "rich"}
     assert not heavy & set(loaded)

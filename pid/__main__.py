@@ -1,0 +1,62 @@
+"""The command `pid`: flags, and what is handed to the layers below (the clock, ids, threads).
+
+`pid` and `pid --stdio` serve; the other commands are for people (`pid --help`).
+"""
+
+import argparse
+import secrets
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from pid import __version__
+
+_BLOCKING_THREADS = 4
+_DEPTH_OF_STACK = 4_000  # msgspec counts nesting on Python's stack: entries are valid to a depth of 1,000
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command; the exit code."""
+    options = _parser().parse_args(arguments)
+    return _serve() if options.run is None else int(options.run(options))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="pid", description="Keeps coding-agent sessions as trees. Without a command it serves JSON-RPC on stdio."
+    )
+    parser.add_argument("--stdio", action="store_true", help="serve on stdin and stdout (the default)")
+    parser.add_argument("--version", action="version", version=f"pid {__version__}")
+    parser.set_defaults(run=None)
+    return parser
+
+
+def _serve() -> int:
+    from pid.protocol import MAX_MESSAGE_BYTES
+    from pid.service.session import Surroundings
+    from pid.shell.server import ClientOutlet, Daemon
+
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), _DEPTH_OF_STACK))
+    outlet = ClientOutlet()
+    around = Surroundings(
+        outlet=outlet,
+        now=lambda: time.time_ns() // 1_000_000,
+        new_entry_id=lambda: secrets.token_hex(4),
+        new_session_id=_uuid7,
+        new_epoch=lambda: secrets.token_hex(8),
+        threads=ThreadPoolExecutor(_BLOCKING_THREADS, thread_name_prefix="pid-blocking"),
+    )
+    return Daemon(around, outlet, MAX_MESSAGE_BYTES).server.serve()
+
+
+def _uuid7() -> str:
+    """A UUIDv7 (RFC 9562): the time in ms, then chance; session ids in pi's form sort by age."""
+    moment = time.time_ns() // 1_000_000
+    value = (moment << 80 | secrets.randbits(80)) & ~(0xF << 76 | 0x3 << 62) | 0x7 << 76 | 0x2 << 62
+    text = f"{value:032x}"
+    return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,21 @@
+"""Looks for what other programs append to the sessions that are open: one `stat` for each, four times a second."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from pid.errors import PidError
+from pid.service.writing import WriteOrder
+
+LOOK_EVERY: Final = 0.25
+"""Seconds between two looks: a change shows within half a second."""
+
+
+async def follow(orders: Callable[[], Iterable[WriteOrder]]) -> None:
+    """Looks at the sessions that are open, for ever. A session whose file was lost has told it by itself."""
+    while True:
+        await asyncio.sleep(LOOK_EVERY)
+        for order in list(orders()):
+            with contextlib.suppress(PidError):
+                order.look()

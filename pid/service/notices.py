@@ -1,0 +1,35 @@
+"""What a client is told of a change: `session/didChange`, for those who named it."""
+
+from typing import Final
+
+from pid.protocol import MAX_CHANGED_NODES, DidChangeNotice
+from pid.service.answers_tree import nodes_of
+from pid.service.changes import Changed
+from pid.service.session import Session
+
+_METHOD: Final = "session/didChange"
+
+
+def tell_change(session: Session, change: Changed | None) -> None:
+    """Sends the notification of a change; builds nothing if nobody wants it."""
+    outlet = session.around.outlet
+    if change is None or not outlet.wants(_METHOD):
+        return
+    touched = change.touched[:MAX_CHANGED_NODES]
+    rows = change.rows[: MAX_CHANGED_NODES - len(touched)]
+    truncated = len(rows) + len(touched) < len(change.rows) + len(change.touched)
+    outlet.send(
+        _METHOD,
+        DidChangeNotice(
+            session_id=session.session_id,
+            epoch=session.epoch,
+            revision=change.revision,
+            leaf_id=change.leaf_id,
+            previous_leaf_id=change.previous_leaf_id,
+            name=change.name,
+            added=nodes_of(session, rows),
+            changed=nodes_of(session, touched),
+            truncated=truncated or None,
+            cause=change.cause,
+        ),
+    )

@@ -1,0 +1,204 @@
+"""One resident session: its tree, its leaf, and the answers to who reads and writes it.
+
+The tree says what is in the file and nothing else; the leaf is this daemon's own. Writes go through one `WriteOrder`;
+a read waits for the writes that arrived before it. Knows no JSON-RPC, and opens no file itself.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from pid.adapters.journal import Journal
+from pid.adapters.memory import MemoryJournal
+from pid.core.lines import DAMAGED, PROVEN, UNCLEAN
+from pid.core.tree import ROOT, Change, Tree
+from pid.entries import MESSAGE_KINDS, NO_TIME, DamagedLine, clean, iso_of
+from pid.errors import SessionChangedOnDisk
+from pid.protocol import DidCloseNotice, Problem, ProblemsNotice, SessionState, Settings, SettingsUpdate, Wire
+from pid.service.changes import ChangeLog
+from pid.service.settings import resolve
+
+SLICE_ROWS: Final = 512
+"""Bodies that one slice of a long answer reads: with ordinary entries about 1 MiB, a few milliseconds."""
+
+
+class Outlet(Protocol):
+    """Where notifications go: to the client, if it asked for them."""
+
+    def wants(self, method: str) -> bool:
+        """Whether the client named this notification."""
+
+    def send(self, method: str, params: Wire) -> None:
+        """Sends it, behind everything sent before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What comes from outside: the way to the client, the clock (ms), ids, and threads for what blocks."""
+
+    outlet: Outlet
+    now: Callable[[], int]
+    new_entry_id: Callable[[], str]
+    new_session_id: Callable[[], str]
+    new_epoch: Callable[[], str]
+    threads: Executor
+
+
+class Session:
+    """See the module. `leaf` is a row; `revision` counts changes within `epoch`."""
+
+    def __init__(self, journal: Journal | MemoryJournal, tree: Tree, around: Surroundings) -> None:
+        self.journal = journal
+        self.tree = tree
+        self.around = around
+        self.session_id = journal.scanner.session_id
+        self.epoch = around.new_epoch()
+        self.leaf = ROOT
+        self.problems: list[Problem] = []
+        self.opens = 1
+        self.lost: SessionChangedOnDisk | None = None
+        self.settings = Settings()
+        self._layers: tuple[SettingsUpdate | None, ...] = ()
+        self.log = ChangeLog()
+
+    @property
+    def revision(self) -> int:
+        """The number of changes since the session was loaded."""
+        return self.log.revision
+
+    @property
+    def leaf_id(self) -> str | None:
+        """The id of the leaf."""
+        return self.tree.id_of(self.leaf)
+
+    def set_settings(self, *layers: SettingsUpdate | None) -> None:
+        """Sets the layers of the session's settings, the highest first."""
+        self._layers = layers
+        self.settings = resolve(layers)
+
+    # Loading
+
+    def begin(self, change: Change) -> None:
+        """Takes what loading found: the session's first state. The leaf is the file's last sound entry."""
+        self.problems = list(change.problems)
+        while (row := self.tree.last) != ROOT and self._sound(row) is None:
+            pass  # what is damaged is marked so, and is no leaf any more
+        self.leaf = row
+        self.log.begin(len(self.tree))
+
+    def follow(self, rows: Iterable[int]) -> None:
+        """Moves the leaf along what others appended, as far as that extends it."""
+        for row in rows:
+            if self.tree.parents[row] == self.leaf and not self.tree.is_hidden(row):
+                self.leaf = row
+
+    # Bodies
+
+    def bodies(self, rows: Sequence[int]) -> list[bytes]:
+        """The stored bytes of rows as they may go out, b"" for a damaged one; proven at their first use.
+
+        Raises `SessionChangedOnDisk`, `ReadFailed`. For a few hundred rows at a time: it holds the loop.
+        """
+        found = self.stored(rows)
+        flags = self.tree.flags
+        for index, row in enumerate(rows):
+            if flags[row] & (PROVEN | UNCLEAN | DAMAGED) != PROVEN:
+                found[index] = self._proved(row, found[index])
+        return found
+
+    def stored(self, rows: Sequence[int]) -> list[bytes]:
+        """The bytes of rows as they stand in the file, unproven; raises as `bodies` does."""
+        self.check()
+        starts, sizes = self.tree.starts, self.tree.sizes
+        return self.journal.read([(starts[row], sizes[row]) for row in rows])
+
+    def body(self, row: int) -> bytes:
+        """The bytes of one row; see `bodies`."""
+        return self.bodies((row,))[0]
+
+    def _sound(self, row: int) -> bytes | None:
+        return self.body(row) or None
+
+    def _proved(self, row: int, raw: bytes) -> bytes:
+        flags = self.tree.flags
+        if flags[row] & DAMAGED:
+            return b""
+        try:
+            cleaned = clean(raw)
+        except DamagedLine as error:
+            flags[row] |= DAMAGED
+            self.tell(self._problem_at(row, error))
+            return b""
+        flags[row] |= PROVEN if cleaned is raw else PROVEN | UNCLEAN
+        return cleaned
+
+    def _problem_at(self, row: int, error: DamagedLine) -> Problem:
+        line = self.journal.line_at(self.tree.starts[row])
+        return Problem(line=line, kind=error.kind, message=str(error), entry_id=self.tree.ids[row])
+
+    def check(self) -> bool:
+        """Whether the file has grown; raises `SessionChangedOnDisk` once and for ever if it is another."""
+        if self.lost:
+            raise self.lost
+        try:
+            return self.journal.verify()
+        except SessionChangedOnDisk as error:
+            self.lose(error)
+            raise
+
+    def lose(self, error: SessionChangedOnDisk) -> None:
+        """The file is gone or another: nothing more is read or written, and the client is told."""
+        if self.lost is None:
+            self.lost = error
+            reason = str(error.details["reason"])
+            self.around.outlet.send("session/didClose", DidCloseNotice(session_id=self.session_id, reason=reason))
+
+    def tell(self, *problems: Problem) -> None:
+        """Adds problems to the session's state and tells the client."""
+        if problems:
+            self.problems += problems
+            self.around.outlet.send(
+                "session/problems", ProblemsNotice(session_id=self.session_id, added=list(problems))
+            )
+
+    # State
+
+    def state(self) -> SessionState:
+        """The session as it is now."""
+        header = self.journal.scanner.header or {}
+        tree = self.tree
+        return SessionState(
+            session_id=self.session_id,
+            path=self.journal.path,
+            cwd=_text(header.get("cwd")) or "",
+            name=tree.name,
+            parent_session=_text(header.get("parentSession")),
+            version=self.journal.scanner.version,
+            leaf_id=self.leaf_id,
+            file_leaf_id=tree.id_of(tree.last),
+            revision=self.revision,
+            epoch=self.epoch,
+            entry_count=tree.visible_count,
+            created_at=_text(header.get("timestamp")),
+            modified_at=self._modified_at() or _text(header.get("timestamp")),
+            settings=self.settings,
+            compaction=None,
+            problems=self.problems,
+        )
+
+    def _modified_at(self) -> str | None:
+        """The time of the newest message, or else of the newest entry."""
+        times, kinds = self.tree.times, self.tree.kinds
+        newest = NO_TIME
+        for row in range(len(times) - 1, -1, -1):
+            if times[row] == NO_TIME or self.tree.is_hidden(row):
+                continue
+            if kinds[row] in MESSAGE_KINDS:
+                return iso_of(times[row])
+            newest = max(newest, times[row])
+        return None if newest == NO_TIME else iso_of(newest)
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None

@@ -1,0 +1,185 @@
+"""The resident sessions: created, opened once for each real path, found by their handle, closed with the last opening.
+
+Opening reads the file in slices of the loop's time; two openings of one file at once share the reading. The store
+decides which file a session lives in; it writes no entry itself and knows no JSON-RPC.
+"""
+
+import asyncio
+import hashlib
+import os
+from typing import Final
+
+import orjson
+from msgspec import UNSET
+
+from pid.adapters.catalog import Places, file_name, find_by_id
+from pid.adapters.journal import Journal
+from pid.adapters.memory import MemoryJournal
+from pid.core.appending import read_sent
+from pid.core.overlay import plan_append
+from pid.core.tree import ROOT, Tree
+from pid.entries import FORMAT_VERSION, iso_of
+from pid.errors import SessionExists, SessionNotFound
+from pid.protocol import CreateParams, OpenParams, Placement, SettingsUpdate
+from pid.service.session import Session, Surroundings
+from pid.service.writing import WriteOrder
+
+_SUFFIX_LENGTH: Final = 6
+
+
+class Resident:
+    """An open session with its write order."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.order = WriteOrder(session)
+
+
+class Store:
+    """See the module. `layers` are the settings below those given at opening, the highest first."""
+
+    def __init__(self, places: Places, around: Surroundings, layers: tuple[SettingsUpdate | None, ...] = ()) -> None:
+        self.places = places
+        self.around = around
+        self.layers = layers
+        self._sessions: dict[str, Resident] = {}
+        self._opening: dict[str, asyncio.Task[Resident]] = {}
+
+    def get(self, session_id: str) -> Resident:
+        """An open session by its handle. Raises `SessionNotFound` (`notOpen`), `SessionChangedOnDisk`."""
+        resident = self._sessions.get(session_id)
+        if resident is None:
+            message = f"No session {session_id!r} is open here. Open it with session/open."
+            raise SessionNotFound(message, reason="notOpen", sessionId=session_id)
+        if resident.session.lost:
+            raise resident.session.lost
+        return resident
+
+    def orders(self) -> list[WriteOrder]:
+        """The write orders of the sessions whose files are there."""
+        return [resident.order for resident in self._sessions.values() if not resident.session.lost]
+
+    async def create(self, params: CreateParams) -> Resident:
+        """A new session, open: its file with the header at once, or one in memory.
+
+        Raises `SessionExists`, `WriteFailed`.
+        """
+        session_id = params.id or self.around.new_session_id()
+        timestamp = iso_of(self.around.now())
+        header = _header(session_id, timestamp, params)
+        tree = Tree()
+        journal: Journal | MemoryJournal
+        if params.in_memory:
+            if session_id in self._sessions:
+                raise SessionExists(f"A session {session_id} is open already.", sessionId=session_id)
+            journal = MemoryJournal(header, tree.rows)
+        else:
+            directory = self.places.directory(params.cwd, params.session_dir)
+            if found := find_by_id(session_id, iter((directory,))):
+                raise SessionExists(f"There is a session {session_id} already: {found}.", path=found)
+            path = os.path.join(directory, file_name(session_id, timestamp))
+            journal = Journal.create(path, header, tree.rows)
+        resident = self._keep(await self._load(journal, tree), params.settings)
+        if params.name:
+            await self._name(resident, params.name)
+        return resident
+
+    async def open(self, params: OpenParams) -> Resident:
+        """The session of a file, read if it is not resident yet. Writes nothing.
+
+        Raises `SessionNotFound`, `NotASession`, `ReadFailed`; `EntryNotFound` for an unknown `leafId`.
+        """
+        path = self._locate(params)
+        while True:
+            resident = self._at(path)
+            if resident is not None:
+                resident.session.opens += 1
+                return resident
+            task = self._opening.get(path)
+            if task is None:
+                task = self._opening[path] = asyncio.create_task(self._open_file(path, params))
+                task.add_done_callback(lambda _: self._opening.pop(path, None))
+                return await asyncio.shield(task)
+            await asyncio.wait([task])
+            if task.cancelled() or task.exception():
+                return await asyncio.shield(task)
+
+    async def close(self, session_id: str, *, force: bool = False) -> None:
+        """Takes back one opening; with the last one, or `force`, the session leaves memory."""
+        resident = self._sessions.get(session_id)
+        if resident is None:
+            self.get(session_id)
+            return
+        resident.session.opens -= 1
+        if resident.session.opens > 0 and not force and not resident.session.lost:
+            return
+        await resident.order.settled()
+        if self._sessions.get(session_id) is resident:
+            del self._sessions[session_id]
+            resident.session.journal.close()
+
+    async def close_all(self) -> None:
+        """Finishes what is being written and gives everything back."""
+        for session_id in list(self._sessions):
+            await self.close(session_id, force=True)
+
+    def _locate(self, params: OpenParams) -> str:
+        if params.path is not None:
+            return os.path.realpath(params.path)
+        found = find_by_id(params.id or "", self.places.directories(params.cwd))
+        if found is None:
+            raise SessionNotFound(f"There is no session with the id {params.id}.", reason="noFile")
+        return os.path.realpath(found)
+
+    def _at(self, path: str) -> Resident | None:
+        for resident in self._sessions.values():
+            if resident.session.journal.path == path and not resident.session.lost:
+                return resident
+        return None
+
+    async def _open_file(self, path: str, params: OpenParams) -> Resident:
+        tree = Tree()
+        journal = Journal.open(path, tree.rows)
+        try:
+            session = await self._load(journal, tree)
+            if params.leaf_id is not UNSET:
+                session.leaf = ROOT if params.leaf_id is None else tree.find(params.leaf_id)
+        except BaseException:
+            journal.close()
+            raise
+        return self._keep(session, params.settings)
+
+    async def _load(self, journal: Journal | MemoryJournal, tree: Tree) -> Session:
+        for batch in journal.advance(opening=True):
+            tree.extend(batch)
+            await asyncio.sleep(0)
+        session = Session(journal, tree, self.around)
+        session.begin(tree.settle())
+        return session
+
+    def _keep(self, session: Session, given: SettingsUpdate | None) -> Resident:
+        session.set_settings(given, *self.layers)
+        lost = self._sessions.get(session.session_id)
+        if lost is not None and not lost.session.lost:
+            digest = hashlib.sha256(os.fsencode(session.journal.path or session.epoch)).hexdigest()
+            session.session_id += f"~{digest[:_SUFFIX_LENGTH]}"
+        resident = self._sessions[session.session_id] = Resident(session)
+        return resident
+
+    async def _name(self, resident: Resident, name: str) -> None:
+        entry = read_sent(orjson.dumps({"type": "session_info", "name": name}), "name")
+        where = Placement(session_id=resident.session.session_id)
+        await resident.order.write(lambda overlay, stamp: plan_append(overlay, where, [entry], stamp), "append")
+
+
+def _header(session_id: str, timestamp: str, params: CreateParams) -> bytes:
+    header = {
+        "type": "session",
+        "version": FORMAT_VERSION,
+        "id": session_id,
+        "timestamp": timestamp,
+        "cwd": params.cwd,
+    }
+    if params.parent_session is not None:
+        header["parentSession"] = params.parent_session
+    return orjson.dumps(header)

@@ -1,0 +1,283 @@
+"""The one order in which a session is written.
+
+Writes are planned in arrival order on an overlay, go to the file in one call under its lock, and share one sync: an
+append is answered only when its line is durable (or, with `durability: "written"`, in the file). A write can be
+withdrawn until it begins; after that its real result comes. A failed write leaves memory as the file is.
+"""
+
+import asyncio
+import contextlib
+import errno
+from collections import deque
+from collections.abc import Callable, Set
+from dataclasses import dataclass, field
+from typing import Final
+
+from pid.core.overlay import Overlay, Planned, Stamp
+from pid.core.tree import ROOT
+from pid.entries import FORMAT_VERSION, iso_of
+from pid.errors import PidError, SessionBusy, WriteFailed
+from pid.service.changes import Changed, moved, renamed
+from pid.service.notices import tell_change
+from pid.service.session import SLICE_ROWS, Session
+
+LOCK_DEADLINE: Final = 5.0
+"""Seconds to wait for another process's lock."""
+_LONGEST_PAUSE: Final = 0.05
+_GROUP_BYTES: Final = 8 << 20
+_THREAD_BYTES: Final = 1 << 20  # a larger write is made in a thread: it would hold the loop
+
+Plan = Callable[[Overlay, Stamp], Planned]
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a write did: as planned, at which revision, and the change to tell after its answer."""
+
+    planned: Planned
+    revision: int
+    change: Changed | None
+
+
+@dataclass(eq=False, slots=True)
+class _Write:
+    plan: Plan
+    cause: str
+    done: asyncio.Future[Written]
+    begun: bool = False
+    planned: Planned | None = None
+    error: BaseException | None = None
+
+
+@dataclass(slots=True)
+class _Group:
+    """The writes of one turn, what they are planned on, and what the tree looked like before and after."""
+
+    overlay: Overlay
+    name: str | None
+    writes: list[_Write] = field(default_factory=list)
+    touched: frozenset[int] = frozenset()
+
+    @property
+    def last(self) -> _Write | None:
+        """The last write that had something to write: what the group changed beside its rows is told with it."""
+        return next((write for write in reversed(self.writes) if write.planned and write.planned.writes), None)
+
+    def fail(self, error: BaseException) -> None:
+        """Fails what was not refused already and had something to write."""
+        for write in self.writes:
+            if write.planned is None or write.planned.writes:
+                write.error = write.error or error
+
+
+class WriteOrder:
+    """The writes of one session; see the module."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self._waiting: deque[_Write] = deque()
+        self._task: asyncio.Task[None] | None = None
+        self._last: asyncio.Future[Written] | None = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether a write is going on or waits."""
+        return self._task is not None
+
+    async def settled(self) -> None:
+        """Returns when the writes that have arrived by now are done, however they end."""
+        if self._last is not None and not self._last.done():
+            await asyncio.wait([self._last])
+        elif self._task is not None:
+            await asyncio.wait([self._task])
+
+    async def write(self, plan: Plan, cause: str) -> Written:
+        """Queues a write at once, before anything is awaited, and returns what it did.
+
+        Raises what `plan` raises, `SessionBusy`, `WriteFailed`, `SessionChangedOnDisk`. Cancelled before it begins,
+        nothing is written; afterwards the cancellation is ignored and the result returned.
+        """
+        write = _Write(plan, cause, asyncio.get_running_loop().create_future())
+        self._waiting.append(write)
+        self._last = write.done
+        if self._task is None:
+            self._task = asyncio.create_task(self._drain())
+        while not write.done.done():
+            try:
+                await asyncio.wait([write.done])
+            except asyncio.CancelledError:
+                if not write.begun:
+                    write.done.cancel()
+                    raise
+        return write.done.result()
+
+    def look(self) -> None:
+        """Reads on if the file has grown and nothing is being written (a write reads on by itself).
+
+        Raises `SessionChangedOnDisk`, `ReadFailed`.
+        """
+        if self._task is None and self.session.check():
+            self._task = asyncio.create_task(self._catch_up())
+
+    async def _catch_up(self) -> None:
+        try:
+            with contextlib.suppress(PidError):
+                await self.absorb()
+        finally:
+            await self._drain()
+
+    async def _drain(self) -> None:
+        try:
+            while self._waiting:
+                await self._turn()
+        finally:
+            self._task = None
+
+    async def _turn(self) -> None:
+        session = self.session
+        group = self._new_group()
+        try:
+            await self._lock()
+            try:
+                if session.check():
+                    await self.absorb()
+                group = self._gather()
+                await self._put(group)
+            finally:
+                session.journal.unlock()
+        except Exception as error:  # whatever it is: each write is answered, and the next turn goes on
+            if not group.writes:
+                group.writes += iter(self._next, None)
+            group.fail(error)
+        else:
+            await self._sync(group)
+        self._answer(group)
+
+    def _new_group(self) -> _Group:
+        session = self.session
+        return _Group(Overlay(session.tree, session.leaf, session.body), session.tree.name)
+
+    async def _lock(self) -> None:
+        journal, clock = self.session.journal, asyncio.get_running_loop().time
+        deadline, pause = clock() + LOCK_DEADLINE, 0.001
+        while not journal.try_lock():
+            if clock() > deadline:
+                message = f"Another process has held the lock of {journal.path} for {LOCK_DEADLINE:.0f} s. Try again."
+                raise SessionBusy(message)
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE)
+
+    def _gather(self) -> _Group:
+        """Plans the writes that wait, in their order, each on what the one before it left."""
+        group = self._new_group()
+        stamp = (self.session.around.new_entry_id, iso_of(self.session.around.now()))
+        size = 0
+        while size < _GROUP_BYTES and (write := self._next()):
+            group.writes.append(write)
+            first = len(group.overlay.lines)
+            try:
+                write.planned = write.plan(group.overlay, stamp)
+            except PidError as error:
+                write.error = error
+            size += sum(map(len, group.overlay.lines[first:]))
+        return group
+
+    def _next(self) -> _Write | None:
+        while self._waiting:
+            write = self._waiting.popleft()
+            if not write.done.cancelled():
+                write.begun = True
+                return write
+        return None
+
+    async def _put(self, group: _Group) -> None:
+        lines = group.overlay.lines
+        if not lines:
+            return
+        journal = self.session.journal
+        self._refuse_old_version()
+        data = b"\n".join(lines)
+        if len(data) > _THREAD_BYTES:
+            await self._in_thread(lambda: journal.write(data))
+        else:
+            journal.write(data)
+        group.touched = await self.absorb(group.overlay.planned_ids)
+
+    def _refuse_old_version(self) -> None:
+        version, path = self.session.journal.scanner.version, self.session.journal.path
+        if version < FORMAT_VERSION:
+            message = f"{path} has version {version} of the format and is read-only here."
+            raise WriteFailed(message, errno=errno.EROFS, outcome="notWritten", retryable=False)
+
+    async def _sync(self, group: _Group) -> None:
+        """One sync for the group, also where all of it stood already: that may be the retry after a failed sync."""
+        journal, settings = self.session.journal, self.session.settings
+        asked = (write.planned for write in group.writes if write.planned)
+        if settings.durability != "synced" or not any(planned.entry_ids or planned.writes for planned in asked):
+            return
+        try:
+            await self._in_thread(journal.sync)
+        except Exception as error:
+            for write in group.writes:
+                write.error = write.error or error
+
+    async def _in_thread(self, call: Callable[[], None]) -> None:
+        await asyncio.get_running_loop().run_in_executor(self.session.around.threads, call)
+
+    async def absorb(self, own: Set[str] = frozenset()) -> frozenset[int]:
+        """Reads on to the end of the file. What others wrote (all but the ids in `own`) is one change of its own.
+
+        Returns the older rows that look different now. To be called under the lock, or while nothing is written.
+        """
+        session, tree = self.session, self.session.tree
+        leaf_id, name = session.leaf_id, tree.name
+        for batch in session.journal.advance():
+            tree.extend(batch)
+            if len(batch.rows) > SLICE_ROWS:
+                await asyncio.sleep(0)
+        change = tree.settle()
+        session.tell(*change.problems)
+        foreign = tuple(row for row in change.added if tree.ids[row] not in own)
+        if not foreign and (own or not change.changed):
+            return change.changed
+        session.follow(foreign)
+        shown = tuple(row for row in foreign if not tree.is_hidden(row))
+        touched = () if own else tuple(change.changed)
+        revision = session.log.add(foreign[-1] + 1 if foreign else 0, touched)
+        moves, names = moved(leaf_id, session.leaf_id), renamed(name, tree.name)
+        tell_change(session, Changed(revision, shown, touched, session.leaf_id, moves, names, "external"))
+        return change.changed
+
+    def _answer(self, group: _Group) -> None:
+        last = group.last
+        for write in group.writes:
+            change = None
+            if write.planned and self._stands(write.planned):
+                change = self._count(write, write.planned, group if write is last else None)
+            if write.done.done():
+                continue
+            if write.error is not None:
+                tell_change(self.session, change)  # there is no answer that it could follow
+                write.done.set_exception(write.error)
+            elif write.planned is not None:
+                write.done.set_result(Written(write.planned, self.session.revision, change))
+
+    def _stands(self, planned: Planned) -> bool:
+        # Also after a failed sync: the lines are in the file, and memory says what the file says.
+        return bool(planned.writes) and planned.writes[-1] in self.session.tree.rows
+
+    def _count(self, write: _Write, planned: Planned, group: _Group | None) -> Changed:
+        """Counts the write as one change; the last one of a group takes what the group changed beside its rows."""
+        session, tree = self.session, self.session.tree
+        rows = tuple(tree.rows[entry_id] for entry_id in planned.writes)
+        session.leaf = ROOT if planned.leaf_id is None else tree.rows[planned.leaf_id]
+        touched = tuple(sorted(group.touched)) if group else ()
+        return Changed(
+            revision=session.log.add(rows[-1] + 1, touched),
+            rows=() if planned.marker else rows,
+            touched=touched,
+            leaf_id=planned.leaf_id,
+            previous_leaf_id=moved(planned.previous_leaf_id, planned.leaf_id),
+            name=renamed(group.name, tree.name) if group else None,
+            cause=write.cause,
+        )

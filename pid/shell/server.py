@@ -1,0 +1,201 @@
+"""The daemon: each request to its service, a few lines a handler.
+
+Params come in as wire types, results go out as wire types; what a request means is decided in the layers below.
+"""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, Final
+
+from pid import __version__
+from pid.adapters.catalog import Places
+from pid.core.appending import Sent, read_sent
+from pid.core.overlay import Overlay, Planned, Stamp, plan_append, plan_move
+from pid.protocol import (
+    METHODS,
+    NOTIFICATIONS,
+    PROTOCOL_VERSION,
+    AppendBatchParams,
+    AppendBatchResult,
+    AppendParams,
+    AppendResult,
+    BranchParams,
+    CloseParams,
+    ContextParams,
+    ContextResult,
+    CreateParams,
+    EntriesParams,
+    EntriesResult,
+    InitializationOptions,
+    InitializeParams,
+    Limits,
+    OpenParams,
+    PidServerCapability,
+    Placement,
+    SessionState,
+    SetLeafParams,
+    SetLeafResult,
+    StateParams,
+    TreeParams,
+    TreeResult,
+    Wire,
+)
+from pid.service import answers, answers_tree
+from pid.service.follow import follow
+from pid.service.notices import tell_change
+from pid.service.session import Session, Surroundings
+from pid.service.store import Store
+from pid.service.writing import Plan, Written
+from pid.shell.rpc import RpcServer, after_response, register
+
+SUMMARIZERS: Final[list[str]] = []
+
+
+class ClientOutlet:
+    """The way to the client, for the notifications that it named."""
+
+    def __init__(self) -> None:
+        self.server: RpcServer | None = None
+        self.named: frozenset[str] = frozenset()
+
+    def wants(self, method: str) -> bool:
+        """Whether the client named this notification."""
+        return method in self.named
+
+    def send(self, method: str, params: Wire) -> None:
+        """Sends it, if it was named."""
+        if self.server is not None and method in self.named:
+            self.server.notify(method, params)
+
+
+class Daemon:
+    """The handlers, and the store that they share. `store` is made at `initialize`, with what the client set up."""
+
+    def __init__(self, around: Surroundings, outlet: ClientOutlet, max_message: int) -> None:
+        self.around = around
+        self.outlet = outlet
+        self.max_message = max_message
+        self.store = Store(Places.of(os.environ), around)
+        self.following: asyncio.Task[None] | None = None
+        self.server = RpcServer(
+            "pid", __version__, on_initialize=self.initialize, on_shutdown=self.shutdown, max_message=max_message
+        )
+        outlet.server = self.server
+        for method, handler in self.handlers().items():
+            register(self.server, method, METHODS[method].params, handler)
+
+    def handlers(self) -> dict[str, Callable[[Any], Awaitable[Any]]]:
+        """The handler of each method."""
+        return {
+            "session/create": self.create,
+            "session/open": self.open,
+            "session/close": self.close,
+            "session/getState": self.get_state,
+            "session/append": self.append,
+            "session/appendBatch": self.append_batch,
+            "session/setLeaf": self.set_leaf,
+            "session/getTree": self.get_tree,
+            "session/getBranch": self.get_branch,
+            "session/getEntries": self.get_entries,
+            "session/buildContext": self.build_context,
+        }
+
+    def initialize(self, params: InitializeParams) -> PidServerCapability:
+        """What the client may set up, and what it is offered."""
+        client = params.capabilities.experimental.pid
+        options = params.initialization_options or InitializationOptions()
+        self.outlet.named = frozenset(client.notifications) & NOTIFICATIONS.keys()
+        places = Places.of(os.environ, agent_dir=options.agent_dir, session_dir=options.session_dir)
+        self.store = Store(places, self.around, (options.settings,))
+        self.following = asyncio.create_task(follow(self.store.orders))
+        return PidServerCapability(
+            protocol_version=min(client.protocol_version, PROTOCOL_VERSION),
+            methods=sorted(METHODS),
+            notifications=sorted(NOTIFICATIONS),
+            summarizers=SUMMARIZERS,
+            limits=Limits(max_message_bytes=self.max_message),
+        )
+
+    async def shutdown(self) -> None:
+        """Ends what does not end by itself; writes that were received are finished."""
+        if self.following is not None:
+            self.following.cancel()
+        await self.store.close_all()
+
+    async def create(self, params: CreateParams) -> SessionState:
+        return (await self.store.create(params)).session.state()
+
+    async def open(self, params: OpenParams) -> SessionState:
+        return (await self.store.open(params)).session.state()
+
+    async def close(self, params: CloseParams) -> None:
+        await self.store.close(params.session_id, force=params.force)
+
+    async def get_state(self, params: StateParams) -> SessionState:
+        return (await self._settled(params.session_id)).state()
+
+    async def append(self, params: AppendParams) -> AppendResult:
+        entries = [read_sent(bytes(params.entry), "entry")]
+        written, fields = await self._append(params, entries)
+        return AppendResult(entry_id=written.planned.entry_ids[0], **fields)
+
+    async def append_batch(self, params: AppendBatchParams) -> AppendBatchResult:
+        entries = [read_sent(bytes(raw), f"entries[{index}]") for index, raw in enumerate(params.entries)]
+        written, fields = await self._append(params, entries)
+        return AppendBatchResult(entry_ids=list(written.planned.entry_ids), **fields)
+
+    async def set_leaf(self, params: SetLeafParams) -> SetLeafResult:
+        plan = partial(_plan_move, params)
+        written, session = await self._write(params.session_id, plan, "setLeaf")
+        return SetLeafResult(
+            leaf_id=written.planned.leaf_id,
+            previous_leaf_id=written.planned.previous_leaf_id,
+            revision=written.revision,
+            epoch=session.epoch,
+        )
+
+    async def get_tree(self, params: TreeParams) -> TreeResult:
+        return await answers_tree.get_tree(await self._settled(params.session_id), params)
+
+    async def get_branch(self, params: BranchParams) -> EntriesResult:
+        return await answers.get_branch(await self._settled(params.session_id), params)
+
+    async def get_entries(self, params: EntriesParams) -> EntriesResult:
+        return await answers.get_entries(await self._settled(params.session_id), params)
+
+    async def build_context(self, params: ContextParams) -> ContextResult:
+        return await answers.build_context(await self._settled(params.session_id), params)
+
+    async def _settled(self, session_id: str) -> Session:
+        """The session once the writes that came before are done."""
+        resident = self.store.get(session_id)
+        await resident.order.settled()
+        return resident.session
+
+    async def _append(self, params: Placement, entries: list[Sent]) -> tuple[Written, dict[str, Any]]:
+        written, session = await self._write(params.session_id, partial(_plan_append, params, entries), "append")
+        planned = written.planned
+        return written, {
+            "parent_id": planned.parent_id,
+            "leaf_id": planned.leaf_id,
+            "revision": written.revision,
+            "epoch": session.epoch,
+            "duplicate": planned.duplicate or None,
+        }
+
+    async def _write(self, session_id: str, plan: Plan, cause: str) -> tuple[Written, Session]:
+        """Writes, and tells the change behind the answer."""
+        resident = self.store.get(session_id)
+        written = await resident.order.write(plan, cause)
+        after_response(partial(tell_change, resident.session, written.change))
+        return written, resident.session
+
+
+def _plan_append(params: Placement, entries: list[Sent], overlay: Overlay, stamp: Stamp) -> Planned:
+    return plan_append(overlay, params, entries, stamp)
+
+
+def _plan_move(params: SetLeafParams, overlay: Overlay, stamp: Stamp) -> Planned:
+    return plan_move(overlay, params.entry_id, params.expected_leaf_id, stamp)

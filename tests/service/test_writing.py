@@ -1,0 +1,311 @@
+"""The write order: arrival order, one sync for many, cancellation, failures, other processes' locks."""
+
+import asyncio
+import errno
+import fcntl
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from pid.adapters import journal as journal_module
+from pid.errors import (
+    LeafConflict,
+    SessionBusy,
+    SessionChangedOnDisk,
+    SessionNotFound,
+    WriteFailed,
+)
+from pid.protocol import CreateParams, SettingsUpdate
+from pid.service import writing
+from tests.service.daemon import Told, append, make_store, move, open_path, user
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def told():
+    return Told()
+
+
+@pytest.fixture
+async def store(tmp_path, told):
+    store = make_store(tmp_path, told)
+    yield store
+    await store.close_all()
+
+
+@pytest.fixture
+async def resident(store):
+    return await store.create(CreateParams(cwd="/p"))
+
+
+def lines(resident):
+    return [json.loads(line) for line in Path(resident.session.journal.path).read_bytes().splitlines()[1:]]
+
+
+async def test_pipelined_appends_share_a_sync_and_keep_their_order(resident, monkeypatch):
+    syncs = []
+    monkeypatch.setattr(journal_module, "_sync", syncs.append)
+    written = await asyncio.gather(*(append(resident, user(str(number))) for number in range(100)))
+    assert [line["message"]["content"] for line in lines(resident)] == [str(number) for number in range(100)]
+    assert [one.revision for one in written] == list(range(1, 101))
+    assert len(syncs) <= 2
+
+
+async def test_an_answer_comes_after_the_sync(resident, monkeypatch):
+    order = []
+    monkeypatch.setattr(journal_module, "_sync", lambda fd: order.append("synced"))
+    await append(resident)
+    order.append("answered")
+    assert order == ["synced", "answered"]
+
+
+async def test_written_durability_does_not_sync(resident, monkeypatch):
+    resident.session.set_settings(SettingsUpdate(durability="written"))
+    monkeypatch.setattr(journal_module, "_sync", lambda fd: pytest.fail("synced"))
+    await append(resident)
+    assert len(lines(resident)) == 1
+
+
+async def test_a_refused_write_does_not_stop_its_neighbours(resident):
+    results = await asyncio.gather(
+        append(resident, user("a")),
+        append(resident, user("b"), expected_leaf_id=None),
+        append(resident, user("c")),
+        return_exceptions=True,
+    )
+    assert isinstance(results[1], LeafConflict)
+    assert [line["message"]["content"] for line in lines(resident)] == ["a", "c"]
+    assert results[2].planned.parent_id == results[0].planned.leaf_id
+
+
+async def test_cancelled_before_it_begins_nothing_is_written(resident):
+    holder = os.open(resident.session.journal.path, os.O_RDWR)
+    fcntl.flock(holder, fcntl.LOCK_EX)
+    task = asyncio.create_task(append(resident, user("never")))
+    await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    os.close(holder)
+    await append(resident, user("next"))
+    assert [line["message"]["content"] for line in lines(resident)] == ["next"]
+
+
+async def test_cancelled_after_it_began_the_result_comes(resident, monkeypatch):
+    entered, release = asyncio.Event(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def slow(fd):
+        loop.call_soon_threadsafe(entered.set)
+        asyncio.run_coroutine_threadsafe(release.wait(), loop).result(5)
+
+    monkeypatch.setattr(journal_module, "_sync", slow)
+    task = asyncio.create_task(append(resident))
+    await entered.wait()
+    task.cancel()
+    await asyncio.sleep(0)
+    release.set()
+    written = await task
+    assert written.planned.leaf_id == lines(resident)[0]["id"] == resident.session.leaf_id
+
+
+async def test_reads_wait_for_the_writes_before_them(resident):
+    task = asyncio.create_task(append(resident))
+    await asyncio.sleep(0)
+    await resident.order.settled()
+    assert resident.session.revision == 1
+    assert task.done() or (await task).revision == 1
+
+
+async def test_a_held_lock_is_waited_for_and_then_busy(resident, monkeypatch):
+    holder = os.open(resident.session.journal.path, os.O_RDWR)
+    fcntl.flock(holder, fcntl.LOCK_EX)
+    task = asyncio.create_task(append(resident))
+    await asyncio.sleep(0.05)
+    assert not task.done()
+    fcntl.flock(holder, fcntl.LOCK_UN)
+    await task
+    fcntl.flock(holder, fcntl.LOCK_EX)
+    monkeypatch.setattr(writing, "LOCK_DEADLINE", 0.02)
+    with pytest.raises(SessionBusy):
+        await append(resident)
+    os.close(holder)
+    await append(resident)
+    assert len(lines(resident)) == 2
+
+
+async def test_a_full_disk_fails_the_group_and_a_retry_works(resident, monkeypatch):
+    await append(resident)
+    before = Path(resident.session.journal.path).read_bytes()
+
+    def full(fd, data):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(journal_module.os, "write", full)
+    results = await asyncio.gather(*(append(resident, user(id="own")) for _ in range(3)), return_exceptions=True)
+    assert [type(result) for result in results[:1]] == [WriteFailed]
+    assert results[0].details["errno"] == errno.ENOSPC
+    monkeypatch.undo()
+    assert Path(resident.session.journal.path).read_bytes() == before
+    assert resident.session.revision == 1
+    written = await append(resident, user(id="own"))
+    assert (written.planned.duplicate, written.revision) == (False, 2)
+
+
+async def test_after_a_failed_sync_a_retry_syncs_before_it_answers(resident, told, monkeypatch):
+    def broken(fd):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(journal_module, "_sync", broken)
+    with pytest.raises(WriteFailed) as error:
+        await append(resident, user(id="own"))
+    assert error.value.details["outcome"] == "unknown"
+    assert resident.session.leaf_id == "own"
+    assert [notice.revision for notice in told.of("session/didChange")] == [1]
+    with pytest.raises(WriteFailed):
+        await append(resident, user(id="own"))
+    syncs = []
+    monkeypatch.setattr(journal_module, "_sync", syncs.append)
+    assert (await append(resident, user(id="own"))).planned.duplicate
+    assert len(syncs) == 1
+    assert len(lines(resident)) == 1
+
+
+async def test_what_others_wrote_is_read_first(resident, told):
+    first = (await append(resident)).planned.leaf_id
+    line = {"type": "message", "id": "theirs", "parentId": first, "timestamp": "2026-01-01T00:00:00.000Z"}
+    with open(resident.session.journal.path, "ab") as file:
+        file.write(json.dumps(line | {"message": {"role": "user"}}).encode() + b"\n")
+    written = await append(resident)
+    assert (written.planned.parent_id, written.revision) == ("theirs", 3)
+    external = told.of("session/didChange")[-1]
+    assert (external.cause, external.revision, external.leaf_id) == ("external", 2, "theirs")
+    assert external.previous_leaf_id == first
+
+
+async def test_what_others_branch_off_does_not_move_the_leaf(resident):
+    first = (await append(resident)).planned.leaf_id
+    second = (await append(resident)).planned.leaf_id
+    line = {"type": "message", "id": "theirs", "parentId": first, "timestamp": "2026-01-01T00:00:00.000Z"}
+    with open(resident.session.journal.path, "ab") as file:
+        file.write(json.dumps(line | {"message": {"role": "user"}}).encode() + b"\n")
+    assert (await append(resident)).planned.parent_id == second
+
+
+async def test_a_lost_file_is_never_written_again(resident, store, told):
+    path = Path(resident.session.journal.path)
+    path.unlink()
+    with pytest.raises(SessionChangedOnDisk):
+        await append(resident)
+    assert not path.exists()
+    assert [notice.reason for notice in told.of("session/didClose")] == ["deleted"]
+    with pytest.raises(SessionChangedOnDisk):
+        store.get(resident.session.session_id)
+    path.write_bytes(b"something else\n")
+    with pytest.raises(SessionChangedOnDisk):
+        await append(resident)
+    assert path.read_bytes() == b"something else\n"
+
+
+async def test_old_versions_are_read_only(store, tmp_path):
+    path = tmp_path / "old.jsonl"
+    path.write_bytes(b'{"type":"session","id":"old","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/p"}\n')
+    resident = await open_path(store, path)
+    before = path.read_bytes()
+    with pytest.raises(WriteFailed) as error:
+        await append(resident)
+    assert (error.value.details["outcome"], error.value.retryable) == ("notWritten", False)
+    assert path.read_bytes() == before
+
+
+async def test_one_file_is_opened_once(store, resident, tmp_path):
+    path = Path(resident.session.journal.path)
+    link = tmp_path / "link.jsonl"
+    link.symlink_to(path)
+    other = make_store(tmp_path)
+    residents = await asyncio.gather(*(open_path(other, where) for where in (path, link, path)))
+    assert len({id(one) for one in residents}) == 1
+    assert residents[0].session.opens == 3
+    for _ in range(2):
+        await other.close(residents[0].session.session_id)
+    assert other.get(residents[0].session.session_id) is residents[0]
+    await other.close(residents[0].session.session_id)
+    with pytest.raises(SessionNotFound):
+        other.get(residents[0].session.session_id)
+
+
+async def test_two_files_with_one_header_id_have_two_handles(store, resident, tmp_path):
+    copy = tmp_path / "copy.jsonl"
+    copy.write_bytes(Path(resident.session.journal.path).read_bytes())
+    other = await open_path(store, copy)
+    assert other.session.session_id.startswith(resident.session.session_id + "~")
+    assert store.get(other.session.session_id) is other
+
+
+async def test_a_lost_session_can_be_opened_again(store, resident):
+    path = Path(resident.session.journal.path)
+    raw = path.read_bytes()
+    path.unlink()
+    with pytest.raises(SessionChangedOnDisk):
+        await append(resident)
+    path.write_bytes(raw)
+    again = await open_path(store, path)
+    assert again.session.session_id == resident.session.session_id
+    assert (await append(again)).revision == 1
+    assert again.session.epoch != resident.session.epoch
+
+
+async def test_closing_finishes_what_is_being_written(store, resident):
+    task = asyncio.create_task(append(resident))
+    await asyncio.sleep(0)
+    await store.close_all()
+    assert (await task).revision == 1
+
+
+async def test_a_session_in_memory(store):
+    resident = await store.create(CreateParams(cwd="/p", in_memory=True, name="N"))
+    await append(resident)
+    await move(resident, None)
+    state = resident.session.state()
+    assert (state.path, state.name, state.leaf_id, state.entry_count) == (None, "N", None, 2)
+
+
+async def test_a_known_leaf_is_taken_at_opening(store, resident, tmp_path):
+    first = (await append(resident)).planned.leaf_id
+    await append(resident)
+    path = Path(resident.session.journal.path)
+    before = path.read_bytes()
+    other = make_store(tmp_path)
+    again = await open_path(other, path, leaf_id=first)
+    state = again.session.state()
+    assert (state.leaf_id, state.file_leaf_id) == (first, resident.session.leaf_id)
+    assert path.read_bytes() == before
+    await other.close_all()
+
+
+async def test_a_damaged_last_line_is_no_leaf(store, resident, tmp_path):
+    first = (await append(resident)).planned.leaf_id
+    path = Path(resident.session.journal.path)
+    good = path.read_bytes().splitlines()[-1]
+    with path.open("ab") as file:
+        file.write(good.replace(first.encode(), b"broken").replace(b'"hi"', b"hi") + b"\n")
+    other = make_store(tmp_path)
+    again = await open_path(other, path)
+    assert again.session.leaf_id == first
+    assert [problem.kind for problem in again.session.problems] == ["malformedLine"]
+    assert again.session.problems[0].line == 3
+    await other.close_all()
+
+
+async def test_changes_since_a_revision(resident):
+    session = resident.session
+    one = (await append(resident)).planned.leaf_id
+    await append(resident, user(), user())
+    await append(resident, {"type": "label", "targetId": one, "label": "L"})
+    assert session.log.since(0) == (range(4), [])
+    assert session.log.since(2) == (range(3, 4), [session.tree.rows[one]])
+    assert session.log.since(3) == (range(4, 4), [])
+    assert session.log.since(4) is None
