@@ -6,6 +6,7 @@ are used in this file alone, and tests/rpc/test_pygls_seams.py holds them.
 """
 
 import asyncio
+import contextlib
 import contextvars
 import logging
 import re
@@ -193,12 +194,18 @@ class Bridge(LanguageServerProtocol):
 
     def _responded(self, message: Message, id: Id) -> None:
         answer = self._asked.get(id)
-        if answer is None:
+        is_empty = message.result is envelope.ABSENT and message.error is envelope.ABSENT
+        if answer is None and id in self._request_futures:
             self._tell_pygls_of_answer(message, id)
+        elif answer is None and is_empty:
+            problem = "a message needs a method, a result or an error"
+            self._calls.refuse(envelope.encode(id), envelope.INVALID_REQUEST, problem)
+        elif answer is None:
+            logger.warning("ignored: a response to no request: %.100s", id)
         elif answer.done():
             logger.debug("a response came too late: %s", id)
         elif message.error is envelope.ABSENT:
-            answer.set_result(message.result)
+            answer.set_result(Raw(b"null") if is_empty else message.result)
         else:
             answer.set_exception(_answer_error(message.error))
 
@@ -228,13 +235,11 @@ class Bridge(LanguageServerProtocol):
 
     def _tell_pygls_of_answer(self, message: Message, id: Id) -> None:
         """A response to what pygls itself asked, such as `client/registerCapability`."""
-        if id not in self._request_futures:
-            logger.warning("ignored: a response to no request: %s", id)
-            return
         data: dict[str, Any] = {"jsonrpc": "2.0", "id": id}
-        for name, value in (("result", message.result), ("error", message.error)):
-            if value is not envelope.ABSENT:
-                data[name] = msgspec.json.decode(value)
+        if message.error is envelope.ABSENT:
+            data["result"] = msgspec.json.decode(message.result or b"null")
+        else:
+            data["error"] = msgspec.json.decode(message.error)
         self.handle_message(self.structure_message(data))
 
     def _structured(self, message: Message) -> Any:
@@ -242,7 +247,10 @@ class Bridge(LanguageServerProtocol):
         data: dict[str, Any] = {"jsonrpc": "2.0", "method": message.method}
         if message.id is not msgspec.UNSET:
             data["id"] = message.id
-        params = _plain_params(message)
+        try:
+            params = _plain_params(message)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise InvalidParams(f"params: {error}", path="") from None
         if params is not None:
             data["params"] = params
         if self.get_message_type(message.method) is None:
@@ -357,7 +365,8 @@ class Bridge(LanguageServerProtocol):
         elif threading.get_ident() == self._thread:
             self._connection.send(parts)
         else:
-            self._loop.call_soon_threadsafe(self._connection.send, parts)
+            with contextlib.suppress(RuntimeError):  # the loop is closed: there is no client any more
+                self._loop.call_soon_threadsafe(self._connection.send, parts)
 
     # The end
 
@@ -413,7 +422,9 @@ def _plain_params(message: Message) -> Any:
     """The params for lsprotocol: absent, null and `[]` are an empty object, `initialize` may leave out all."""
     if message.method in _WITHOUT_PARAMS:
         return None
-    params = (msgspec.json.decode(message.params) if len(message.params) else None) or {}
+    params = msgspec.json.decode(message.params) if len(message.params) else {}
+    if params is None or params == []:
+        params = {}
     if message.method == types.INITIALIZE:
         params = {"processId": None, "capabilities": {}, **params}
     return params

@@ -66,16 +66,24 @@ class Connection:
     async def run(self) -> None:
         """Serve until the input ends, a signal comes or `end` is called; answer what was received; flush."""
         with unblocked(*self._descriptors), on_signals(self.end):
-            self._reader.start()
-            await self._ended.wait()
-            self._reader.close()
-            deadline = self._loop.time() + FINISH_WITHIN
-            while self._waiting and self._loop.time() < deadline:
-                self.wake()
-                await asyncio.sleep(0)
-            await self._receiver.drain(deadline - self._loop.time())
-            await self._flush()
-            self._writer.close()
+            try:
+                self._reader.start()
+                await self._ended.wait()
+                self._reader.close()
+                await self._finish()
+            finally:
+                self._reader.close()
+                self._writer.close()
+
+    async def _finish(self) -> None:
+        deadline = self._loop.time() + FINISH_WITHIN
+        while self._waiting and self._loop.time() < deadline:
+            self.wake()
+            await asyncio.sleep(0)
+        if self._waiting:
+            logger.warning("%d messages were not looked at", len(self._waiting))
+        await self._receiver.drain(deadline - self._loop.time())
+        await self._flush()
 
     def end(self, reason: str, *, discard: bool = False) -> None:
         """Stop reading and bring `run` to its end. What was received is still done, unless discarded."""

@@ -28,7 +28,10 @@ ABSENT: Final = Raw(b"")
 
 
 class Message(msgspec.Struct, frozen=True):
-    """A request (`method` and `id`), a notification (`method`) or a response (`id`) as it arrived."""
+    """A request (`method` and `id`), a notification (`method`) or a response (`id`) as it arrived.
+
+    A response may lack both `result` and `error`: JavaScript writes an undefined result like that.
+    """
 
     jsonrpc: Literal["2.0"]
     method: str = ""
@@ -124,10 +127,9 @@ def read(body: Buffer) -> Incoming:
         if mended is sent:
             return _diagnose(body, error)
         return _with_lone_surrogates(read(mended), sent)
-    if message.method or message.result is not ABSENT or message.error is not ABSENT:
+    if message.method or message.id is not msgspec.UNSET:
         return message
-    id = b"null" if message.id is msgspec.UNSET else _ENCODER.encode(message.id)
-    return Fault(INVALID_REQUEST, "a message needs a method, a result or an error", id)
+    return Fault(INVALID_REQUEST, "a message needs a method or an id")
 
 
 def _with_lone_surrogates(found: "Incoming", sent: bytes) -> "Incoming":
