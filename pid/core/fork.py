@@ -78,13 +78,14 @@ def fork_header(source: bytes, own: Mapping[str, object]) -> bytes:
 
 
 def fork_parts(source: Source, stored: Stored, stamp: Stamp) -> Iterator[Part]:
-    """What stands behind the fork's header, in order, each line with its line break."""
+    """What stands behind the fork's header, in order: its line break, then lines, each with its own."""
     if source.path is None:
         yield from _whole(source, stored)
         moved = source.leaf != source.file_leaf
         leaf = source.leaf
     else:
         fork = _PathFork(source, source.path, stamp)
+        yield b"\n"
         yield from fork.entries(stored)
         yield from fork.labels_again(stored)
         moved = bool(fork.again)

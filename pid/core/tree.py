@@ -182,11 +182,11 @@ class Tree:
         if pending.replaced:
             self._repoint(pending.replaced)
         added = range(pending.first, len(self.ids))
-        if self._has_hidden:
-            self._skip_hidden({*pending.forward, *added})
         if pending.forward:
             self.in_order = False
             self._cut_cycles(pending.forward)
+        if self._has_hidden:  # behind the cut, for leaf markers may hang on each other in a circle too
+            self._skip_hidden({*pending.forward, *added})
         for named, row, kind in pending.targets:
             self._check_target(named, row, kind)
         changed = frozenset(self.visible(row) for row in pending.changed if row not in added) - {ROOT}
