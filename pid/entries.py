@@ -7,6 +7,7 @@ The format is pi's, version 3: append-only JSON lines, the header first, then en
 import hashlib
 import json
 import re
+import sys
 from collections.abc import Container, Iterator
 from datetime import UTC, datetime
 from enum import IntEnum
@@ -138,6 +139,9 @@ def depth_of(raw: bytes) -> int:
     return deepest
 
 
+_STACK_IS_SHARED: Final = sys.version_info < (3, 12)  # then msgspec goes no deeper than Python itself
+
+
 def clean(raw: bytes) -> bytes:
     """The bytes of an object as they may go out: RFC 8259 to a depth of 1,000, UTF-8, no lone surrogate.
 
@@ -158,7 +162,9 @@ def clean(raw: bytes) -> bytes:
     except RecursionError:  # msgspec counts Python's own stack; orjson allows 1,024 levels above any
         _check_depth(raw)
         _check_deep(raw)
-    _check_depth(raw)
+    else:
+        if not _STACK_IS_SHARED or sys.getrecursionlimit() > MAX_DEPTH:
+            _check_depth(raw)
     return raw
 
 

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Raw
 
 from pid.core.cut import SPEAKING_KINDS, cut_index
-from pid.core.messages import agent_messages, edited
+from pid.core.messages import agent_messages, built_messages, edited, stored_message
 from pid.core.splice import Json, members, value_of
 from pid.core.tokens import chars4
 from pid.core.tree import MISSING, ROOT, Tree
@@ -89,20 +89,21 @@ def messages_in_effect(
     """
     kinds, edits = tree.kinds, effect.edits
     for row, body in zip(rows, bodies, strict=True):
+        kind = kinds[row]
         if not body:
             warnings.append(_warning("damagedEntry", tree, row, "The entry {} cannot be read and was left out."))
-            continue
-        kind = kinds[row]
-        if kind not in SPEAKING_KINDS or (kind == Kind.COMPACTION and row != effect.compaction):
-            continue
-        messages = agent_messages(tree, row, body)
-        if not messages and kind in MESSAGE_KINDS:
-            warnings.append(_warning("missingMessage", tree, row, "The entry {} has no message, and gives none."))
-        elif row in edits:
-            content = edits[row]
-            messages = [] if content is None else [edited(kind, message, content) for message in messages]
-        for message in messages:
-            yield row, message
+        elif kind in MESSAGE_KINDS:
+            message = stored_message(kind, body)
+            if message is None:
+                warnings.append(_warning("missingMessage", tree, row, "The entry {} has no message, and gives none."))
+            elif row not in edits:
+                yield row, message
+            elif (content := edits[row]) is not None:
+                yield row, edited(kind, message, content)
+        elif kind in SPEAKING_KINDS and (kind != Kind.COMPACTION or row == effect.compaction):
+            content = edits.get(row, b"")
+            for message in built_messages(tree, row, body) if content is not None else ():
+                yield row, edited(kind, message, content) if content else message
 
 
 def _warning(kind: str, tree: Tree, row: int, message: str) -> ContextWarning:

@@ -4,20 +4,17 @@ The tree knows the place; a `Line` has the rest. Nothing here reads a file or kn
 """
 
 import re
-from functools import lru_cache
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from pid.core.lines import DAMAGED
-from pid.core.previews import Line, Said, preview
+from pid.core.previews import Line, preview
 from pid.core.tree import Tree
-from pid.entries import NO_TIME, ROLE_NAMES, TYPE_NAMES, Kind, id_text, iso_of
+from pid.entries import MESSAGE_KINDS, ROLE_NAMES, Kind, id_text
 from pid.protocol import TreeNode
 
 UNKNOWN_TYPE: Final = "unknown"
 """The type of a damaged entry that does not tell it."""
-
-_NOBODY: Final = Said()
-_CUSTOM_TYPED: Final = frozenset({Kind.CUSTOM, Kind.CUSTOM_MESSAGE})
 
 
 def node_of(tree: Tree, row: int, line: Line, *, with_preview: bool = True, **more: Any) -> TreeNode:
@@ -25,26 +22,54 @@ def node_of(tree: Tree, row: int, line: Line, *, with_preview: bool = True, **mo
 
     `more` are further fields of the node. Raises ValueError where the bytes, not proven before, are no JSON.
     """
-    kind, time, parent = tree.kinds[row], tree.times[row], tree.parents[row]
-    message = line.message or _NOBODY
+    kind, parent = tree.kinds[row], tree.parents[row]
+    if kind in MESSAGE_KINDS:
+        more |= _message_fields(kind, line)
+    elif fields := _FIELDS.get(kind):
+        more |= fields(tree, line)
+    if tree.flags[row] & DAMAGED:
+        more["damaged"] = True
     return TreeNode(
         id=tree.ids[row],
         parent_id=tree.ids[parent] if parent >= 0 else None,
-        type=TYPE_NAMES.get(kind) or line.type or UNKNOWN_TYPE,
-        timestamp=_iso(time) if time != NO_TIME else line.timestamp,
-        role=ROLE_NAMES.get(kind) or message.role,
+        type=line.type or UNKNOWN_TYPE,
+        timestamp=line.timestamp,
         label=tree.label_of(row) if tree.labels else None,
         preview=preview(kind, line) if with_preview else None,
-        target_id=_named(tree, line.target_id) if kind in (Kind.LABEL, Kind.CONTEXT_EDIT) else None,
-        first_kept_entry_id=_named(tree, line.first_kept_entry_id) if kind == Kind.COMPACTION else None,
-        from_id=_named(tree, line.from_id) if kind == Kind.BRANCH_SUMMARY else None,
-        custom_type=line.custom_type if kind in _CUSTOM_TYPED else message.custom_type,
-        tool_name=message.tool_name,
-        is_error=message.is_error,
-        stop_reason=message.stop_reason,
-        damaged=True if tree.flags[row] & DAMAGED else None,
         **more,
     )
+
+
+def _message_fields(kind: int, line: Line) -> dict[str, Any]:
+    message = line.message
+    if message is None:
+        return {"role": ROLE_NAMES.get(kind)}
+    return {
+        "role": ROLE_NAMES.get(kind) or message.role,
+        "custom_type": message.custom_type,
+        "tool_name": message.tool_name,
+        "is_error": message.is_error,
+        "stop_reason": message.stop_reason,
+    }
+
+
+def _custom_type(_: Tree, line: Line) -> dict[str, Any]:
+    return {"custom_type": line.custom_type}
+
+
+def _target(tree: Tree, line: Line) -> dict[str, Any]:
+    return {"target_id": _named(tree, line.target_id)}
+
+
+_FIELDS: Final[Mapping[int, Callable[[Tree, Line], dict[str, Any]]]] = {
+    Kind.CUSTOM: _custom_type,
+    Kind.CUSTOM_MESSAGE: _custom_type,
+    Kind.LABEL: _target,
+    Kind.CONTEXT_EDIT: _target,
+    Kind.COMPACTION: lambda tree, line: {"first_kept_entry_id": _named(tree, line.first_kept_entry_id)},
+    Kind.BRANCH_SUMMARY: lambda tree, line: {"from_id": _named(tree, line.from_id)},
+}
+"""What a node of a kind has beside what every node has."""
 
 
 def _named(tree: Tree, value: object) -> str | None:
@@ -52,16 +77,6 @@ def _named(tree: Tree, value: object) -> str | None:
     entry_id = id_text(value)
     row = tree.rows.get(entry_id or "")
     return entry_id if row is None or not tree.is_hidden(row) else tree.id_of(tree.visible(row))
-
-
-@lru_cache(maxsize=4096)
-def _minute(minute: int) -> str:
-    return iso_of(minute * 60_000)[:17]
-
-
-def _iso(ms: int) -> str:
-    minute, rest = divmod(ms, 60_000)
-    return f"{_minute(minute)}{rest // 1000:02d}.{rest % 1000:03d}Z"
 
 
 _TYPE = re.compile(rb'\{[ \t]*"type"[ \t]*:[ \t]*"(\w{1,64})"')
