@@ -8,11 +8,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from pid.core.lines import DAMAGED
-from pid.core.previews import Line, preview
+from pid.core.previews import Line, Said, preview
 from pid.core.tree import Tree
 from pid.entries import MESSAGE_KINDS, ROLE_NAMES, Kind, id_text
 from pid.protocol import TreeNode
 
+_NOTHING_SAID: Final = Said()
 UNKNOWN_TYPE: Final = "unknown"
 """The type of a damaged entry that does not tell it."""
 
@@ -23,38 +24,26 @@ def node_of(tree: Tree, row: int, line: Line, *, with_preview: bool = True, **mo
     `more` are further fields of the node. Raises ValueError where the bytes, not proven before, are no JSON.
     """
     kind, parent = tree.kinds[row], tree.parents[row]
-    if kind in MESSAGE_KINDS:
-        more |= _message_fields(kind, line)
-    elif fields := _FIELDS.get(kind):
+    message = line.message if kind in MESSAGE_KINDS else None
+    if message is None and (fields := _FIELDS.get(kind)):
         more |= fields(tree, line)
     if tree.flags[row] & DAMAGED:
         more["damaged"] = True
+    said = message or _NOTHING_SAID
     return TreeNode(
         id=tree.ids[row],
         parent_id=tree.ids[parent] if parent >= 0 else None,
         type=line.type or UNKNOWN_TYPE,
         timestamp=line.timestamp,
+        role=ROLE_NAMES.get(kind) or said.role,
         label=tree.label_of(row) if tree.labels else None,
         preview=preview(kind, line) if with_preview else None,
+        tool_name=said.tool_name,
+        is_error=said.is_error,
+        stop_reason=said.stop_reason,
+        custom_type=said.custom_type or line.custom_type,
         **more,
     )
-
-
-def _message_fields(kind: int, line: Line) -> dict[str, Any]:
-    message = line.message
-    if message is None:
-        return {"role": ROLE_NAMES.get(kind)}
-    return {
-        "role": ROLE_NAMES.get(kind) or message.role,
-        "custom_type": message.custom_type,
-        "tool_name": message.tool_name,
-        "is_error": message.is_error,
-        "stop_reason": message.stop_reason,
-    }
-
-
-def _custom_type(_: Tree, line: Line) -> dict[str, Any]:
-    return {"custom_type": line.custom_type}
 
 
 def _target(tree: Tree, line: Line) -> dict[str, Any]:
@@ -62,14 +51,12 @@ def _target(tree: Tree, line: Line) -> dict[str, Any]:
 
 
 _FIELDS: Final[Mapping[int, Callable[[Tree, Line], dict[str, Any]]]] = {
-    Kind.CUSTOM: _custom_type,
-    Kind.CUSTOM_MESSAGE: _custom_type,
     Kind.LABEL: _target,
     Kind.CONTEXT_EDIT: _target,
     Kind.COMPACTION: lambda tree, line: {"first_kept_entry_id": _named(tree, line.first_kept_entry_id)},
     Kind.BRANCH_SUMMARY: lambda tree, line: {"from_id": _named(tree, line.from_id)},
 }
-"""What a node of a kind has beside what every node has."""
+"""The entries that an entry of a kind names."""
 
 
 def _named(tree: Tree, value: object) -> str | None:
