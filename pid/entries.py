@@ -7,11 +7,11 @@ The format is pi's, version 3: append-only JSON lines, the header first, then en
 import hashlib
 import json
 import re
-import sys
 from collections.abc import Container, Iterator
 from datetime import UTC, datetime
 from enum import IntEnum
 from functools import lru_cache
+from sys import getrecursionlimit, version_info
 from typing import Any, Final
 
 import msgspec
@@ -139,7 +139,7 @@ def depth_of(raw: bytes) -> int:
     return deepest
 
 
-_STACK_IS_SHARED: Final = sys.version_info < (3, 12)  # then msgspec goes no deeper than Python itself
+_STACK_IS_SHARED: Final = version_info < (3, 12)  # then msgspec goes no deeper than Python itself
 
 
 def clean(raw: bytes) -> bytes:
@@ -163,7 +163,7 @@ def clean(raw: bytes) -> bytes:
         _check_depth(raw)
         _check_deep(raw)
     else:
-        if not _STACK_IS_SHARED or sys.getrecursionlimit() > MAX_DEPTH:
+        if not _STACK_IS_SHARED or getrecursionlimit() > MAX_DEPTH:
             _check_depth(raw)
     return raw
 
