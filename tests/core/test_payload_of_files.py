@@ -11,11 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pid.core.anthropic_format import Payload, PayloadBuilder
+from pid.core.anthropic_messages import find_call, stored_entries
 from pid.core.context import entries_in_effect, messages_in_effect
 from pid.core.tree import ROOT
+from pid.protocol import ModelRef
 from pid.service.session import Session
 from tests import interop, trees
-from tests.anthropic_server import AnthropicServer
+from tests.anthropic_server import AnthropicServer, Reply
 from tests.payload_rules import payload_problems
 from tests.service.daemon import make_store, open_path
 from tests.trees import Json, Loaded
@@ -119,3 +121,37 @@ async def test_the_api_takes_them_through_its_own_sdk() -> None:
                 await client.messages.count_tokens(model="m", **body)
                 assert server.requests[-1].body["messages"] == body["messages"]
         assert [request.refused for request in server.requests] == [None] * len(server.requests)
+
+
+async def test_a_loop_of_calls_through_the_sdk() -> None:
+    """What an agent does: send the payload, store the reply and the results as the API has them, send again."""
+    thought = {"type": "thinking", "thinking": "I look.", "signature": "c2ln"}
+    calls = [{"type": "tool_use", "id": f"toolu_{number}", "name": "read", "input": {"n": number}} for number in (1, 2)]
+    session: list[Json] = [{"role": "user", "content": "look"}]
+
+    def store(message: Json) -> None:
+        entries, warnings = stored_entries(message, 0, find=lambda call_id: find_call(call_id, reversed(session)))
+        assert warnings == []
+        session.extend(entry["message"] for entry in entries)
+
+    with AnthropicServer() as server:
+        server.script(Reply([thought, *calls], "tool_use"), Reply("Both read."))
+        async with anthropic.AsyncAnthropic(base_url=server.url, api_key=server.api_key, max_retries=0) as client:
+            for _ in range(2):
+                builder = PayloadBuilder(ModelRef(provider="anthropic", model_id="m"))
+                for message in session:
+                    builder.add(message, [])
+                body = sent(builder.finish(cache_breakpoints=4))
+                async with client.messages.stream(model="m", max_tokens=10, **body) as stream:
+                    reply = (await stream.get_final_message()).to_dict(mode="json")
+                store(reply)
+                asked = [block["id"] for block in reply["content"] if block["type"] == "tool_use"]
+                results = [{"type": "tool_result", "tool_use_id": call_id, "content": "data"} for call_id in asked]
+                store({"role": "user", "content": [*results, {"type": "text", "text": "go on"}]})
+    first, second = (request.body["messages"] for request in server.requests)
+    assert [message["role"] for message in second] == ["user", "assistant", "user"]
+    assert second[1]["content"] == [thought, *calls]
+    roles = [message["role"] for message in session]
+    assert roles == ["user", "assistant", "toolResult", "toolResult", "user", "assistant", "user"]
+    assert session[2]["toolName"] == "read"
+    assert len(first) == 1
