@@ -90,10 +90,7 @@ def test_a_shortened_result_names_its_entry(form: str) -> None:
     built = Built(user("a"), assistant(call("c1")), short)
     assert built.said[2] == ("user", [("c1", ["x" * 150 + "😀" * 50 + "\n" + note], False)])
     if form == "bytes":
-        assert b'"details": {"n": 12345678901234567890123}' in bytes(short) or b"12345678901234567890123" in bytes(
-            short
-        )
-    assert not isinstance(short, Message) or short is not forms["read"]
+        assert b"12345678901234567890123" in bytes(short)
     assert len(LONG["content"]) == 3
 
 
