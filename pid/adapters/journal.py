@@ -42,6 +42,7 @@ _READ_BYTES: Final = 4 << 20
 _GAP_BYTES: Final = 8192
 _HEAD_BYTES, _TAIL_BYTES = 65_536, 256
 _CREATING: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+_NO_DIRECTORY_SYNC: Final = frozenset({errno.EACCES, errno.EINVAL, errno.EOPNOTSUPP})
 _NO_LOCKS: Final = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP})
 
 
@@ -84,6 +85,7 @@ class Journal:
         self.scanner = Scanner(taken)
         self.end = 0
         self.locks = True
+        self.name_synced = False  # whoever made or renamed the file may not have synced its directory
         self._fd = fd
         self._writable = writable
         self._closed_line = True  # the indexed bytes end with a line break
@@ -133,7 +135,6 @@ class Journal:
         try:
             journal.write(header)
             journal.sync()
-            sync_directory(os.path.dirname(journal.path))
         except BaseException:
             journal.close()
             os.unlink(path)
@@ -368,24 +369,31 @@ class Journal:
         return not done
 
     def sync(self) -> None:
-        """Makes what was written durable. Raises `WriteFailed` with the outcome `unknown`."""
+        """Makes what was written durable, the first time also the file's name. Raises `WriteFailed` (`unknown`)."""
         try:
             _sync(self._fd)
+            if not self.name_synced:
+                sync_directory(os.path.dirname(self.path))
         except OSError as error:
             raise WriteFailed(
                 f"{self.path} could not be synced ({_said(error)}): whether the last lines last is unknown.",
                 errno=error.errno,
                 outcome="unknown",
             ) from None
+        self.name_synced = True
 
 
 def sync_directory(path: str) -> None:
-    """Makes a new or renamed name in a directory durable."""
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    """Makes a new or renamed name in a directory durable, where that can be asked for."""
     try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+    except OSError as error:
+        if error.errno not in _NO_DIRECTORY_SYNC:
+            raise
 
 
 def _open_fd(path: str) -> tuple[int, bool]:

@@ -39,7 +39,7 @@ def keep(old: Journal, draft: Journal) -> str:
 
 
 def take_name(old: Journal, draft: Journal) -> None:
-    """Puts the draft in the place of the old file, which must be as it was read; its directory is to be synced then.
+    """Puts the draft in the place of the old file, which must be as it was read. Its next sync makes the name durable.
 
     Raises `WriteFailed` (`notWritten`), `SessionChangedOnDisk`.
     """
@@ -50,7 +50,7 @@ def take_name(old: Journal, draft: Journal) -> None:
         os.rename(draft.path, old.path)
     except OSError as error:
         raise write_failed(old.path, error) from None
-    draft.path = old.path
+    draft.path, draft.name_synced = old.path, False
 
 
 def _names(old: Journal) -> Iterator[str]:

@@ -6,12 +6,11 @@ knows changes: ids, epoch and revision stay. The only module that has a session'
 
 import asyncio
 import errno
-import os
 from collections.abc import Awaitable, Callable, Iterator
 from itertools import chain
 from typing import Final
 
-from pid.adapters.journal import Journal, Span, changed_on_disk, sync_directory
+from pid.adapters.journal import Journal, Span, changed_on_disk
 from pid.adapters.replacing import DRAFT, keep, take_name
 from pid.core.migration import migrated_entry, migrated_header
 from pid.core.tree import Tree
@@ -30,8 +29,7 @@ _Place = tuple[int, Span]
 async def rewrite(session: Session, journal: Journal, in_thread: InThread) -> None:
     """Makes an old file one of version 3, and the session go on with it, locked as the old one is.
 
-    To be called under the lock, with everything read. Raises `WriteFailed`: then the old file is as it was, unless
-    the outcome is `unknown`.
+    To be called under the lock, with everything read. Raises `WriteFailed`: then the old file is as it was.
     """
     tree = Tree()
     draft = Journal.draft(journal, DRAFT, tree.rows)
@@ -49,7 +47,6 @@ async def rewrite(session: Session, journal: Journal, in_thread: InThread) -> No
         draft.discard()
         raise
     session.take_file(draft, tree)
-    await in_thread(lambda: _sync_name(draft))
 
 
 async def reopen(session: Session, path: str) -> range:
@@ -90,14 +87,6 @@ def _continues(new: Tree, old: Tree) -> bool:
     """Whether the first rows of `new` are those of `old`."""
     count = len(old)
     return all(getattr(new, column)[:count] == getattr(old, column) for column in ("ids", "parents", "kinds", "times"))
-
-
-def _sync_name(journal: Journal) -> None:
-    try:
-        sync_directory(os.path.dirname(journal.path))
-    except OSError as error:
-        message = f"The new name of {journal.path} could not be synced: {error.strerror}."
-        raise WriteFailed(message, errno=error.errno, outcome="unknown") from None
 
 
 def _migrated(tree: Tree, journal: Journal) -> Iterator[bytes]:
