@@ -123,9 +123,10 @@ def _rows_to_rewrite(source: Source) -> Iterator[int]:
 
 def _renewed(source: Source, row: int, raw: bytes) -> bytes:
     try:
-        return migrated_entry(source.tree, row, clean(raw))
+        clean(raw)
     except DamagedLine:
         return raw
+    return migrated_entry(source.tree, row, source.version, raw)
 
 
 # One path

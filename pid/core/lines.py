@@ -180,8 +180,8 @@ class Scanner:
         for index, piece in enumerate(found):
             if piece.error:
                 self._tell(batch, piece.error, piece.reason, id_text(piece.salvaged.get("id")))
-            if piece.body is None and "parentId" not in piece.salvaged:
-                continue
+            if piece.body is None and (self.version == 1 or "parentId" not in piece.salvaged):
+                continue  # version 1 has no ids: nothing of a damaged line can keep a place
             body = piece.salvaged if piece.body is None else piece.body
             if body.get("type") == "session" or self.header is None:
                 self._take_header(piece, body, offset, batch)

@@ -1,4 +1,4 @@
-"""A session file that is being made out of another: nobody sees it before it is whole and durable.
+"""The file of a fork while it is made: nobody sees it before it is whole and durable.
 
 It grows under a hidden name beside its place and gets its own name in one step that overwrites nothing. What fails
 leaves nothing behind; a crash leaves at most the hidden file, which no listing shows. The bytes come from a `Held`
@@ -7,23 +7,25 @@ source, which a thread may read while the session itself goes on.
 
 import contextlib
 import errno
+import itertools
 import os
 from collections.abc import Callable
 from typing import Final
 
 from pid.adapters.held import Held, HeldBytes
-from pid.adapters.journal import make_directory, sync_directory
-from pid.errors import SessionExists, WriteFailed
+from pid.adapters.journal import make_directory, sync_directory, sync_file, write_failed
+from pid.errors import SessionExists
 
 CHUNK: Final = 8 << 20
 """Bytes that one step copies."""
 _SMALL: Final = 256 << 10  # places up to this size are gathered in memory, and go out together
-_SUFFIX: Final = ".draft"
+_ENDING: Final = "pid-fork"
+_numbers = itertools.count(1)
 _NO_KERNEL_COPY: Final = frozenset({errno.EXDEV, errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM})
 _NO_LINKS: Final = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 
 
-class Draft:
+class ForkFile:
     """See the module. To be ended with `publish` or `discard`; not thread-safe."""
 
     def __init__(self, path: str, hidden: str, descriptor: int) -> None:
@@ -36,21 +38,22 @@ class Draft:
         self._kernel_copies = hasattr(os, "copy_file_range")
 
     @classmethod
-    def create(cls, path: str) -> "Draft":
+    def create(cls, path: str) -> "ForkFile":
         """Begins a file that is to stand at `path`: mode 0600, missing directories 0700.
 
         Raises `SessionExists`, `WriteFailed`.
         """
-        hidden = os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.{os.getpid()}{_SUFFIX}")
+        folder, name = os.path.split(path)
+        hidden = os.path.join(folder, f".{name}.{os.getpid()}-{next(_numbers)}.{_ENDING}")
         try:
-            make_directory(os.path.dirname(path))
+            make_directory(folder)
             if os.path.lexists(path):
                 raise _exists(path)
             with contextlib.suppress(FileNotFoundError):
-                os.unlink(hidden)  # of a crash: this process has one draft of a name at a time
+                os.unlink(hidden)  # of a process with the same number, which crashed
             fd = os.open(hidden, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            raise _write_failed(path, error) from None
+            raise write_failed(path, error) from None
         return cls(path, hidden, fd)
 
     def put(self, raw: bytes) -> None:
@@ -79,14 +82,18 @@ class Draft:
     def publish(self) -> None:
         """Makes the file durable and gives it its name. Raises `SessionExists`, `WriteFailed`."""
         self._flush()
+        named = False
         try:
-            os.fsync(self._fd)
+            sync_file(self._fd)
             self._take_name()
+            named = True
             sync_directory(os.path.dirname(self.path))
         except FileExistsError:
             raise _exists(self.path) from None
         except OSError as error:
-            raise _write_failed(self.path, error) from None
+            if named:
+                os.unlink(self.path)
+            raise write_failed(self.path, error) from None
         self.discard()
 
     def discard(self) -> None:
@@ -113,7 +120,7 @@ class Draft:
                 copied = os.copy_file_range(held.descriptor, self._fd, size, start)
             except OSError as error:
                 if error.errno not in _NO_KERNEL_COPY:
-                    raise _write_failed(self.path, error) from None
+                    raise write_failed(self.path, error) from None
                 copied = 0
             if copied:
                 return copied
@@ -133,13 +140,8 @@ class Draft:
             while done < len(raw):
                 done += os.write(self._fd, memoryview(raw)[done:])
         except OSError as error:
-            raise _write_failed(self.path, error) from None
+            raise write_failed(self.path, error) from None
 
 
 def _exists(path: str) -> SessionExists:
     return SessionExists(f"There is a file {path} already.", path=path)
-
-
-def _write_failed(path: str, error: OSError) -> WriteFailed:
-    message = f"{path} was not made: {error.strerror or error}."
-    return WriteFailed(message, errno=error.errno, outcome="notWritten")
