@@ -56,8 +56,7 @@ _SYNC: Final[dict[str, Callable[[int], None]]] = {
     "linux": os.fdatasync if sys.platform == "linux" else os.fsync,
     "darwin": _full_sync,  # fsync alone leaves the bytes in the drive's cache there
 }
-sync_file = _SYNC.get(sys.platform, os.fsync)
-"""Makes what a descriptor wrote durable."""
+_sync = _SYNC.get(sys.platform, os.fsync)
 
 
 class Found(Enum):
@@ -416,7 +415,7 @@ class Journal:
     def sync(self) -> None:
         """Makes what was written durable, the first time also the file's name. Raises `WriteFailed` (`unknown`)."""
         try:
-            sync_file(self._fd)
+            _sync(self._fd)
             if not self.name_synced:
                 sync_directory(os.path.dirname(self.path))
         except OSError as error:
@@ -426,6 +425,11 @@ class Journal:
                 outcome="unknown",
             ) from None
         self.name_synced = True
+
+
+def sync_file(fd: int) -> None:
+    """Makes what was written to a file durable. Raises `OSError`."""
+    _sync(fd)
 
 
 def make_directory(path: str) -> None:

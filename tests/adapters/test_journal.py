@@ -345,7 +345,7 @@ def test_a_failing_sync_is_of_unknown_outcome(path, monkeypatch):
     def broken(fd):
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    monkeypatch.setattr(module, "sync_file", broken)
+    monkeypatch.setattr(module, "_sync", broken)
     with pytest.raises(WriteFailed) as error:
         opened.journal.sync()
     assert error.value.details["outcome"] == "unknown"
