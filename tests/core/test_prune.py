@@ -17,7 +17,7 @@ ROLES = {"u": "user", "a": "assistant", "t": "toolResult", "e": "toolResult", "b
 
 
 def chosen(letters: str, size: int | dict[int, int] = 1100, **limits: int) -> list[int]:
-    """Of a conversation in letters (`e`: a failed result), where each result takes `size` tokens (or those by place)."""
+    """Of a conversation in letters (`e`: a failed result), where a result takes `size` tokens, or those by place."""
     asked: list[int] = []
 
     def tokens(at: int) -> int:
