@@ -432,17 +432,6 @@ def sync_file(fd: int) -> None:
     _sync(fd)
 
 
-def make_directory(path: str) -> None:
-    """Makes a directory and those missing above it, 0700 and durably. Raises `OSError`."""
-    if os.path.isdir(path):
-        return
-    parent = os.path.dirname(path)
-    make_directory(parent)
-    with contextlib.suppress(FileExistsError):
-        os.mkdir(path, 0o700)
-    sync_directory(parent)
-
-
 def sync_directory(path: str) -> None:
     """Makes a new or renamed name in a directory durable, where that can be asked for."""
     try:
@@ -464,6 +453,18 @@ def _open_fd(path: str) -> tuple[int, bool]:
         if error.errno not in (errno.EACCES, errno.EROFS, errno.EPERM, errno.ETXTBSY):
             raise
     return os.open(path, os.O_RDONLY | flags), False
+
+
+def make_directory(path: str) -> None:
+    """Makes what is missing of a path, durably and for the user alone."""
+    missing = []
+    while not os.path.isdir(path):
+        missing.append(path)
+        path = os.path.dirname(path)
+    for folder in reversed(missing):
+        with contextlib.suppress(FileExistsError):  # made by another meanwhile; or no directory, as opening tells
+            os.mkdir(folder, 0o700)
+        sync_directory(os.path.dirname(folder))
 
 
 def _make_alike(fd: int, other: os.stat_result) -> None:
