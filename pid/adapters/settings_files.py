@@ -67,7 +67,7 @@ def read_settings(path: str, cwd: str) -> FileSettings:
     try:
         if not files.is_regular(path):
             return FileSettings()
-        content = msgspec.json.decode(files.read_text(path))
+        content = msgspec.json.decode(files.BoundedReader(files.MAX_FILE_BYTES).read(path))
     except Unusable as error:
         return FileSettings(problems=(SettingsProblem(path=path, message=error.reason),))
     except (msgspec.DecodeError, RecursionError) as error:
