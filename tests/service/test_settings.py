@@ -42,7 +42,7 @@ async def test_what_names_a_setting_first_wins(home):
     assert (settings.reserve_tokens, settings.context_window) == (4, 3)  # opening, initializationOptions
     assert (settings.keep_recent_tokens, settings.auto_compact) == (1, True)  # the user's file
     assert (settings.durability, settings.fallback) == ("synced", True)
-    plain = (await created(store_in(home), home)).settings
+    plain = (await created(store_in(home), home, id="other")).settings
     assert (plain.reserve_tokens, plain.context_window) == (2, 2)  # the project's file
 
 
