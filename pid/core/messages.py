@@ -57,11 +57,25 @@ def agent_messages(tree: Tree, row: int, body: bytes) -> list[Raw]:
     `body` is the entry's clean bytes. A `message` entry without a message gives none.
     """
     kind = tree.kinds[row]
-    if kind in MESSAGE_KINDS:
-        message = _stored_message(kind, body)
-        return [] if message is None else [message]
-    build = _BUILDERS.get(kind)
+    if kind not in MESSAGE_KINDS:
+        return built_messages(tree, row, body)
+    message = stored_message(kind, body)
+    return [] if message is None else [message]
+
+
+def built_messages(tree: Tree, row: int, body: bytes) -> list[Raw]:
+    """The messages of an entry that is no `message`."""
+    build = _BUILDERS.get(tree.kinds[row])
     return build(tree, row, members(body)) if build else []
+
+
+def stored_message(kind: int, body: bytes) -> Raw | None:
+    """The message of a `message` entry of this kind; None if there is none."""
+    try:
+        message = _message_entry(body).message
+    except RecursionError:  # deeper than the Python stack has room for
+        message = Raw(members(body).get("message", b"null"))
+    return message if _has_content(message) else _mended(kind, message)
 
 
 def edited(kind: int, message: Raw, content: bytes) -> Raw:
@@ -73,20 +87,12 @@ def edited(kind: int, message: Raw, content: bytes) -> Raw:
     return Raw(with_member(message, "content", content))
 
 
-def _stored_message(kind: int, body: bytes) -> Raw | None:
-    try:
-        message = _message_entry(body).message
-    except RecursionError:  # deeper than the Python stack has room for
-        message = Raw(members(body).get("message", b"null"))
-    return message if _has_content(message) else _mended(kind, message)
-
-
 def _mended(kind: int, message: Raw) -> Raw | None:
     if bytes(memoryview(message)[:1]) != b"{":
         return None
     if kind in _NO_CONTENT and is_null(members(message).get("content")):
         return Raw(with_member(message, "content", _NO_CONTENT[kind]))
-    if kind == Kind.CUSTOM_ROLE and members(message).get("role") == b'"hookMessage"':
+    if kind == Kind.CUSTOM_ROLE and value_of(members(message).get("role")) == "hookMessage":
         return Raw(with_member(message, "role", b'"custom"'))
     return message
 
@@ -171,10 +177,10 @@ def to_llm(message: Mapping[str, Any]) -> dict[str, Any] | None:
     Bash executions, custom messages and summaries become user messages; a bash execution with
     `excludeFromContext` and unknown roles are left out. Values may be `Raw` where they are objects or arrays.
     """
-    role = message.get("role")
+    role = _string(message, "role")
     if role in LLM_ROLES:
         return dict(message)
-    build = _CONTENTS.get(str(role))
+    build = _CONTENTS.get(role)
     content = build(message) if build else None
     if content is None:
         return None
@@ -187,7 +193,7 @@ def _text(text: str) -> list[dict[str, str]]:
 
 
 def _bash_content(message: Mapping[str, Any]) -> Any:
-    return None if message.get("excludeFromContext") else _text(_bash_text(message))
+    return None if message.get("excludeFromContext") is True else _text(_bash_text(message))
 
 
 def _custom_content(message: Mapping[str, Any]) -> Any:
@@ -222,11 +228,11 @@ def _bash_text(message: Mapping[str, Any]) -> str:
     command, output = _string(message, "command"), _string(message, "output")
     parts = [f"I ran this command: {_fenced(command)}"]
     parts.append(f"Its output: {_fenced(output)}" if output else "It printed nothing.")
-    if message.get("cancelled"):
+    if message.get("cancelled") is True:
         parts.append("I stopped it before it was done.")
-    elif message.get("exitCode"):
-        parts.append(f"It failed with exit code {message['exitCode']}.")
-    if message.get("truncated"):
+    elif (code := message.get("exitCode")) and isinstance(code, int):
+        parts.append(f"It failed with exit code {code}.")
+    if message.get("truncated") is True:
         whole = _string(message, "fullOutputPath")
         parts.append(f"The output is cut; all of it is in {whole}." if whole else "The output is cut.")
     return "\n\n".join(parts)

@@ -76,6 +76,7 @@ class Tree:
         self.visible_count = 0
         self._kept: dict[int, str | int | None] = {}  # compaction row -> id (version 1: file index) it names
         self._waiting: dict[str, list[int]] = {}  # a missing parent's id -> its children
+        self._waits_for: dict[int, str] = {}  # the same by child
         self._has_hidden = False
         self._pending = _Pending(0)
 
@@ -121,11 +122,17 @@ class Tree:
 
     @property
     def last(self) -> int:
-        """The leaf as the file says: its last sound entry, or where a leaf marker behind it points."""
+        """The leaf as the file says: its last sound entry, or where a leaf marker behind it points.
+
+        A marker on a damaged entry means the nearest sound one above.
+        """
         row = len(self.ids) - 1
         while row >= 0 and self.flags[row] & DAMAGED:
             row -= 1
-        return self.visible(row)
+        row = self.visible(row)
+        while row >= 0 and self.flags[row] & DAMAGED:
+            row = self.parents[row]
+        return row
 
     def label_of(self, row: int) -> str | None:
         """The label in effect on a row."""
@@ -168,20 +175,20 @@ class Tree:
             self._read_body(base + index, body)
         if self._waiting:
             self._adopt(ids)
-        if self._has_hidden:
-            self._skip_hidden(range(base, len(self.ids)))
 
     def settle(self) -> Change:
         """Ends a run of `extend`: mends what needs all its entries, and returns what the run did."""
         pending = self._pending
         if pending.replaced:
             self._repoint(pending.replaced)
+        added = range(pending.first, len(self.ids))
+        if self._has_hidden:
+            self._skip_hidden({*pending.forward, *added})
         if pending.forward:
             self.in_order = False
             self._cut_cycles(pending.forward)
         for named, row, kind in pending.targets:
             self._check_target(named, row, kind)
-        added = range(pending.first, len(self.ids))
         changed = frozenset(self.visible(row) for row in pending.changed if row not in added) - {ROOT}
         self._pending = _Pending(len(self.ids))
         return Change(added, changed, sorted(pending.problems, key=lambda problem: problem.line))
@@ -207,17 +214,21 @@ class Tree:
             if parents[index] != MISSING:
                 self._pending.forward.add(row)
             elif parent_id is not None:
-                self.parents[row] = ROOT
-                self.severed[row] = "missingParent"
-                self._waiting.setdefault(parent_id, []).append(row)
+                self._wait(row, parent_id)
                 self._pending.targets.append((parent_id, row, "missingParent"))
+
+    def _wait(self, row: int, parent_id: str) -> None:
+        self.parents[row] = ROOT
+        self.severed[row] = "missingParent"
+        self._waiting.setdefault(parent_id, []).append(row)
+        self._waits_for[row] = parent_id
 
     def _adopt(self, ids: Iterable[str]) -> None:
         for entry_id in self._waiting.keys() & frozenset(ids):
             parent = self.rows[entry_id]
             for row in self._waiting.pop(entry_id):
-                self.parents[row] = self.visible(parent)
-                del self.severed[row]
+                self.parents[row] = parent
+                del self.severed[row], self._waits_for[row]
                 self._pending.forward.add(row)
                 self._pending.changed.add(row)
 
@@ -229,11 +240,13 @@ class Tree:
     def _skip_hidden(self, rows: Iterable[int]) -> None:
         parents, flags = self.parents, self.flags
         for row in rows:
-            parent = parents[row]
+            parent = hidden = parents[row]
             hops = 0
             while parent >= 0 and flags[parent] & HIDDEN and hops < len(parents):
-                parent, hops = parents[parent], hops + 1
+                hidden, parent, hops = parent, parents[parent], hops + 1
             parents[row] = parent
+            if hops and hidden in self._waits_for:  # it waits for what the leaf marker waits for
+                self._wait(row, self._waits_for[hidden])
 
     def _repoint(self, replaced: dict[int, int]) -> None:
         for old in replaced:
@@ -299,6 +312,8 @@ class Tree:
         target, text = self._note_target(body, row), body.get("label")
         if target is None:
             return
+        if (marker := self.rows.get(target)) is not None and self.is_hidden(marker):
+            target = self.id_of(self.visible(marker)) or target  # pi labels the leaf that it sees
         if isinstance(text, str) and text:
             self.labels[target] = Label(text, row)
         else:
