@@ -244,7 +244,7 @@ def test_what_lies_in_the_working_directory_is_not_run(tmp_path: Path) -> None:
 
 
 def test_the_demo_holds(tmp_path: Path) -> None:
-    env = {"TMPDIR": str(tmp_path), "HOME": str(tmp_path)}
+    env = {"TMPDIR": str(tmp_path)}
     told = pid("demo", env=env).stdout
     assert re.search(r"All \d+ checks held", told)
     steps = json.loads(pid("demo", "--json", env=env).stdout)
