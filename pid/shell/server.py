@@ -4,6 +4,7 @@ Params come in as wire types, results go out as wire types; what a request means
 """
 
 import asyncio
+import datetime
 import os
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -34,6 +35,8 @@ from pid.protocol import (
     OpenParams,
     PidServerCapability,
     Placement,
+    PromptParams,
+    PromptResult,
     SessionState,
     SetLeafParams,
     SetLeafResult,
@@ -45,6 +48,7 @@ from pid.protocol import (
 from pid.service import answers, answers_tree
 from pid.service.follow import follow
 from pid.service.notices import tell_change
+from pid.service.prompting import build_prompt
 from pid.service.session import Session, Surroundings
 from pid.service.store import Store
 from pid.service.writing import Plan, Written
@@ -77,6 +81,7 @@ class Daemon:
         self.around = around
         self.outlet = outlet
         self.max_message = max_message
+        self.home = os.path.expanduser("~")
         self.store = Store(Places.of(os.environ), around)
         self.following: asyncio.Task[None] | None = None
         self.server = RpcServer(
@@ -100,6 +105,7 @@ class Daemon:
             "session/getBranch": self.get_branch,
             "session/getEntries": self.get_entries,
             "session/buildContext": self.build_context,
+            "prompt/build": self.build_prompt,
         }
 
     def initialize(self, params: InitializeParams) -> PidServerCapability:
@@ -167,6 +173,12 @@ class Daemon:
 
     async def build_context(self, params: ContextParams) -> ContextResult:
         return await answers.build_context(await self._settled(params.session_id), params)
+
+    async def build_prompt(self, params: PromptParams) -> PromptResult:
+        agent_dir, loop = self.store.places.agent_dir, asyncio.get_running_loop()
+        today = datetime.datetime.now().astimezone().date()
+        build = partial(build_prompt, params, home=self.home, agent_dir=agent_dir, today=today)
+        return await loop.run_in_executor(self.around.threads, build)
 
     async def _settled(self, session_id: str) -> Session:
         """The session once the writes that came before are done."""

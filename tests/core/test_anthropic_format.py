@@ -92,7 +92,7 @@ def test_any_messages_make_a_valid_payload(
     left_out = {entry for ids in built.mends.values() for entry in ids}
     for number, message in enumerate(messages):
         quiet = message.get("role") == "system" or message.get("excludeFromContext")
-        assert f"e{number}" in named or f"e{number}" in left_out or quiet or trailing == "drop"
+        assert f"e{number}" in named or f"e{number}" in left_out or quiet
     if trailing == "drop" and built.messages:
         assert built.messages[-1]["role"] == "user"
 
@@ -115,7 +115,18 @@ def _is_clean(message: Json) -> bool:
 
 
 def _entry(message: bytes) -> Any:
-    return read_entry(b'{"type":"message","id":"x","message":' + message + b"}") or message
+    return read_entry(_line(message)) or message
+
+
+def test_only_plain_messages_are_read_from_entries() -> None:
+    assert read_entry(_line(b'{"role":"user","content":"a"}')).role == "user"
+    assert read_entry(b'{"type":"custom","message":{"role":"user","content":"a"}}') is None
+    for message in (b'{"role":"system","content":"a"}', b'{"role":"bashExecution"}', b"null", b'{"role":7}'):
+        assert read_entry(_line(message)) is None
+
+
+def _line(message: bytes) -> bytes:
+    return b'{"type":"message","id":"x","message":%b}' % message
 
 
 @settings(max_examples=100, deadline=None)
