@@ -12,7 +12,7 @@ from msgspec import UNSET
 from pid.core.appending import Sent, same_entry
 from pid.core.tree import ROOT, Tree
 from pid.entries import Kind, kind_of, leaf_marker, read_body
-from pid.errors import DuplicateEntryId, EntryNotFound, InvalidEntry, InvalidParams, LeafConflict, PidError
+from pid.errors import DuplicateEntryId, EntryNotFound, InvalidEntry, InvalidParams, LeafConflict
 from pid.protocol import Placement
 
 Stamp = tuple[Callable[[], str], str]
@@ -137,7 +137,7 @@ def plan_append(overlay: Overlay, where: Placement, entries: Sequence[Sent], sta
             overlay.add(entry_id, parent, sent.line(entry_id, parent, sent.timestamp or stamp[1]))
             ids.append(entry_id)
             parent = entry_id
-    except PidError:
+    except BaseException:
         overlay.take_back(count, previous)
         raise
     return Planned(tuple(ids), first_parent, previous, overlay.leaf_id, duplicate=standing == len(entries))
