@@ -28,3 +28,13 @@ def pi(npm: Npm, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pi]:
     process = Pi(npm, tmp_path_factory.mktemp("pi-home"))
     yield process
     process.stop()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--refresh", action="store_true", help="write the expected files of tests/golden anew")
+
+
+@pytest.fixture
+def refresh(request: pytest.FixtureRequest) -> bool:
+    """Whether the expected files are to be written anew."""
+    return bool(request.config.getoption("--refresh"))

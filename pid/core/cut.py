@@ -3,7 +3,8 @@
 It looks at kinds alone: no body, no tokens, no tree.
 """
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from pid.entries import MESSAGE_KINDS, Kind
@@ -47,7 +48,18 @@ def cut_index(kinds: Sequence[int], reached: int) -> int:
     over entries without messages. 0 (all is kept) if there is no valid place.
     """
     cuts = valid_cuts(kinds)
-    index = next((cut for cut in cuts if cut >= reached), cuts[-1] if cuts else 0)
-    while index > 0 and kinds[index - 1] not in SPEAKING_KINDS:
-        index -= 1
-    return index
+    cut = nearest_cut(cuts, reached) if cuts else 0
+    return before_silence(cut, 0, lambda index: kinds[index] not in SPEAKING_KINDS)
+
+
+def nearest_cut(cuts: Sequence[int], reached: int) -> int:
+    """Of places that ascend, the first at or after `reached`, else the last. There must be one."""
+    at = bisect_left(cuts, reached)
+    return cuts[min(at, len(cuts) - 1)]
+
+
+def before_silence(cut: int, begin: int, is_silent: Callable[[int], bool]) -> int:
+    """The cut, moved back over the entries right before it that say nothing."""
+    while cut > begin and is_silent(cut - 1):
+        cut -= 1
+    return cut

@@ -86,7 +86,7 @@ def _mended(kind: int, message: Raw) -> Raw | None:
         return None
     if kind in _NO_CONTENT and is_null(members(message).get("content")):
         return Raw(with_member(message, "content", _NO_CONTENT[kind]))
-    if kind == Kind.CUSTOM_ROLE and members(message).get("role") == b'"hookMessage"':
+    if kind == Kind.CUSTOM_ROLE and value_of(members(message).get("role")) == "hookMessage":
         return Raw(with_member(message, "role", b'"custom"'))
     return message
 

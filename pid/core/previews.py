@@ -6,11 +6,11 @@ and no session, and takes any shape of entry for what it is worth.
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, get_args
 
 import msgspec
 import orjson
-from msgspec import Raw
+from msgspec import UNSET, Raw, UnsetType
 
 from pid.entries import DamagedLine, Kind, read_body
 from pid.protocol import PREVIEW_CODE_POINTS
@@ -49,7 +49,7 @@ class Line(Said, rename="camel", gc=False):
     type: str | None = None
     timestamp: str | None = None
     message: Said | None = None
-    replacement: Said | None = None
+    replacement: Said | UnsetType | None = UNSET
     summary: str | None = None
     first_kept_entry_id: str | int | None = None
     from_id: str | int | None = None
@@ -80,21 +80,24 @@ def read_line(body: bytes) -> Line:
 
 def _fitted(struct: type[Shape], value: Mapping[str, Any]) -> Shape:
     """A struct of the fields that have the type they should have."""
-    named = {field.name: (field.type, value.get(field.encode_name)) for field in msgspec.structs.fields(struct)}
-    return struct(**{name: _part(kind, part) for name, (kind, part) in named.items() if part is not None})
+    fields = [field for field in msgspec.structs.fields(struct) if field.encode_name in value]
+    return struct(**{field.name: _part(field.type, value[field.encode_name]) for field in fields})
 
 
 def _part(kind: Any, part: Any) -> Any:
-    if kind is Raw:
-        return Raw(orjson.dumps(part, default=str)) if isinstance(part, str | dict) else _NOTHING
-    if kind == Said | None:
-        return _fitted(Said, part) if isinstance(part, dict) else None
-    if isinstance(part, list):
-        return [_fitted(Block, block) for block in part if isinstance(block, dict)]
-    try:
-        return msgspec.convert(part, kind)
-    except msgspec.ValidationError:
-        return None
+    allowed = get_args(kind)
+    match part:
+        case str() if kind is Raw:
+            return Raw(orjson.dumps(part))
+        case dict() if kind is Raw:  # of arguments and data, only texts are shown
+            return Raw(orjson.dumps({key: text for key, text in part.items() if isinstance(text, str)}))
+        case dict() if Said in allowed:
+            return _fitted(Said, part)
+        case list() if list[Block] in allowed:
+            return [_fitted(Block, block) for block in part if isinstance(block, dict)]
+        case str() | int() | None if kind is not Raw:
+            return part if part is None or type(part) in allowed else None
+    return _NOTHING if kind is Raw else None
 
 
 # One line
@@ -207,7 +210,8 @@ def _model(line: Line) -> str:
 
 
 def _edit(line: Line) -> str:
-    return _content(line.replacement) if line.replacement else "left out"
+    replacement = line.replacement
+    return "" if replacement is UNSET else _content(replacement) if replacement else "left out"
 
 
 _PREVIEWS: Final[Mapping[int, Callable[[Line], str]]] = {
@@ -220,7 +224,7 @@ _PREVIEWS: Final[Mapping[int, Callable[[Line], str]]] = {
     Kind.THINKING_LEVEL_CHANGE: lambda line: _collapsed(line.thinking_level or ""),
     Kind.MODEL_CHANGE: _model,
     **dict.fromkeys((Kind.COMPACTION, Kind.BRANCH_SUMMARY), lambda line: _collapsed(line.summary or "")),
-    Kind.CUSTOM: lambda line: _text_line(line.data),
+    Kind.CUSTOM: lambda line: _text_line(line.data) or _collapsed(_head(bytes(memoryview(line.data)[:_PART_BYTES]))),
     Kind.CUSTOM_MESSAGE: _content,
     Kind.LABEL: lambda line: _collapsed(line.label or ""),
     Kind.SESSION_INFO: lambda line: _collapsed(line.name or ""),

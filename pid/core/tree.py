@@ -306,6 +306,8 @@ class Tree:
         target, text = self._note_target(body, row), body.get("label")
         if target is None:
             return
+        if (marker := self.rows.get(target)) is not None and self.is_hidden(marker):
+            target = self.id_of(self.visible(marker)) or target  # pi labels the leaf that it sees
         if isinstance(text, str) and text:
             self.labels[target] = Label(text, row)
         else:

@@ -8,6 +8,7 @@ are used in this file alone, and tests/rpc/test_pygls_seams.py holds them.
 import asyncio
 import contextvars
 import logging
+import re
 import threading
 from collections.abc import Awaitable, Callable, Generator
 from itertools import count
@@ -21,7 +22,7 @@ from pygls.exceptions import JsonRpcException
 from pygls.progress import Progress
 from pygls.protocol import LanguageServerProtocol, lsp_method
 
-from pid.errors import InvalidParams
+from pid.errors import InvalidParams, PidError
 from pid.protocol import InitializeParams, Wire, decode_params
 from pid.shell import envelope
 from pid.shell.calls import CALL, Call, Calls
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_LAST_CHANCE: Final = 0.1  # seconds that cancelled requests have for their own answer
+_LAST_CHANCE: Final = 0.05  # seconds that cancelled requests have for their own answer
 
 Handler = Callable[[Any], Awaitable[Any]]
 
@@ -79,7 +80,8 @@ class Bridge(LanguageServerProtocol):
         self._initialized = False
         self._connection: Connection | None = None
         self._thread = 0
-        self._leaving: asyncio.Task[None] | None = None
+        self._draining: asyncio.Task[None] | None = None
+        self._shutdown_id: Id | None = None
         self._unwatch: Callable[[], None] = lambda: None
 
     def connect(self, reading: int, writing: int) -> Connection:
@@ -146,7 +148,7 @@ class Bridge(LanguageServerProtocol):
             return envelope.INVALID_REQUEST, "the server is initialized already"
         if not self._initialized and method != types.INITIALIZE:
             return envelope.NOT_INITIALIZED, "the first request must be initialize"
-        if method not in self.methods and method not in self.fm.builtin_features | self.fm.features:
+        if method not in self.methods and not self._pygls_takes(method, as_request=True):
             return envelope.METHOD_NOT_FOUND, f"no such method: {method[:100]}"
         return None
 
@@ -167,7 +169,7 @@ class Bridge(LanguageServerProtocol):
             self.lsp_exit()
         elif not self._initialized or self._shutdown:
             logger.warning("ignored outside of the session: notification %.100s", method)
-        elif method in self.fm.builtin_features or method in self.fm.features:
+        elif self._pygls_takes(method, as_request=False):
             self._tell_pygls(message)
         elif not method.startswith("$/"):
             logger.warning("ignored: unknown notification %.100s", method)
@@ -201,6 +203,12 @@ class Bridge(LanguageServerProtocol):
             answer.set_exception(_answer_error(message.error))
 
     # To and from pygls
+
+    def _pygls_takes(self, method: str, *, as_request: bool) -> bool:
+        """Whether pygls has a handler for such a message; LSP says which methods are requests."""
+        if method not in self.fm.builtin_features and method not in self.fm.features:
+            return False
+        return method not in types.METHOD_TO_TYPES or as_request is bool(self.get_result_type(method))
 
     def _ask_pygls(self, message: Message, id: Id) -> None:
         if message.method == types.INITIALIZE:
@@ -239,10 +247,23 @@ class Bridge(LanguageServerProtocol):
             data["params"] = params
         if self.get_message_type(message.method) is None:
             return data
+        if message.method == types.INITIALIZE:
+            params["capabilities"] = self._known(params["capabilities"] or {})
         try:
             return self.structure_message(data)
         except JsonRpcException as error:
             raise _invalid_params(error) from None
+
+    def _known(self, capabilities: dict[str, Any]) -> dict[str, Any]:
+        """The client's capabilities without the sections that lsprotocol cannot read: later LSPs name more."""
+        known = {}
+        for name, section in capabilities.items():
+            try:
+                self._converter.structure({name: section}, types.ClientCapabilities)
+                known[name] = section
+            except Exception as error:
+                logger.warning("ignored: the client's capabilities for %.100s: %r", name, type(error))
+        return known
 
     @lsp_method(types.INITIALIZE)
     def lsp_initialize(self, params: types.InitializeParams) -> Generator[Any, Any, types.InitializeResult]:
@@ -260,7 +281,8 @@ class Bridge(LanguageServerProtocol):
     @lsp_method(types.SHUTDOWN)
     def lsp_shutdown(self, *args: Any) -> Generator[Any, Any, None]:
         self._shutdown = True
-        yield self._drain_for_shutdown, (self.msg_id,), None
+        self._shutdown_id = self.msg_id
+        yield self.drain, (FINISH_WITHIN,), None
 
     @lsp_method(types.EXIT)
     def lsp_exit(self, *args: Any) -> None:  # type: ignore[override]
@@ -315,7 +337,7 @@ class Bridge(LanguageServerProtocol):
 
     async def request(self, method: str, params: Any) -> Raw:
         """Ask the client. Raises AnswerError. Cancelling the caller sends `$/cancelRequest` to the client."""
-        if self._leaving is not None:
+        if self._draining is not None:
             raise _gone()
         number = next(self._numbers)
         answer: asyncio.Future[Raw] = self._loop.create_future()
@@ -339,24 +361,26 @@ class Bridge(LanguageServerProtocol):
 
     # The end
 
-    async def _drain_for_shutdown(self, id: Id) -> None:
-        await self.drain(FINISH_WITHIN, but=id)
+    async def drain(self, grace: float) -> None:
+        """Let open requests end within `grace` seconds, and cancel those that do not. Done once.
 
-    async def drain(self, grace: float, but: Id | None = None) -> None:
-        """Let open requests end, beside the one with the id `but`; cancel those that do not in time.
-
-        The server's `on_shutdown` runs meanwhile, once: it ends what does not end by itself.
+        The server's `on_shutdown` runs meanwhile: it ends what does not end by itself.
         """
-        if self._leaving is None:
-            self._leaving = self._loop.create_task(self._leave())
-        deadline = self._loop.time() + grace
-        await self._calls.quiet(deadline, but)
-        for call in self._calls.others(but):
+        if self._draining is None:
+            self._draining = self._loop.create_task(self._drain(self._loop.time() + grace))
+        await asyncio.shield(self._draining)
+        own = self.msg_id  # at `shutdown` its id, which is answered when this returns; at the end None
+        await self._calls.quiet(self._loop.time() + _LAST_CHANCE, but=own)
+
+    async def _drain(self, deadline: float) -> None:
+        leaving = self._loop.create_task(self._leave())
+        await self._calls.quiet(deadline, self._shutdown_id)
+        for call in self._calls.others(self._shutdown_id):
             self._cancel(call)
-        await self._calls.quiet(self._loop.time() + _LAST_CHANCE, but)
-        for call in self._calls.others(but):
-            self._calls.fail(call, asyncio.CancelledError())
-        await asyncio.wait([self._leaving], timeout=max(_LAST_CHANCE, deadline - self._loop.time()))
+        await self._calls.quiet(self._loop.time() + _LAST_CHANCE, self._shutdown_id)
+        for call in self._calls.others(self._shutdown_id):
+            self._calls.fail(call, _unfinished())
+        await asyncio.wait([leaving], timeout=max(_LAST_CHANCE, deadline - self._loop.time()))
 
     async def _leave(self) -> None:
         self._unwatch()
@@ -380,6 +404,11 @@ def _gone() -> AnswerError:
     return AnswerError(None, "the client is not there any more")
 
 
+def _unfinished() -> PidError:
+    """Not -32800, which says that nothing was written."""
+    return PidError("the daemon ended before this was done", retryable=True, outcome="unknown")
+
+
 def _plain_params(message: Message) -> Any:
     """The params for lsprotocol: absent, null and `[]` are an empty object, `initialize` may leave out all."""
     if message.method in _WITHOUT_PARAMS:
@@ -395,7 +424,7 @@ def _invalid_params(error: JsonRpcException) -> InvalidParams:
     cause = error.__cause__
     problem = transform_error(cause)[0] if isinstance(cause, Exception) else "they do not fit the method"
     what, _, where = problem.partition(" @ $")
-    path = where.removeprefix(".params").removeprefix(".")
+    path = re.sub("_([a-z])", lambda found: found[1].upper(), where.removeprefix(".params").removeprefix("."))
     return InvalidParams(f"{path or 'params'}: {what}", path=path)
 
 

@@ -24,8 +24,8 @@ logger = logging.getLogger(__name__)
 
 MAX_OUT: Final = 64 * 1024 * 1024
 MAX_WAITING: Final = 64 * 1024 * 1024
-FINISH_WITHIN: Final = 0.6  # seconds for what was received, at the end; then it is cancelled
-FLUSH_WITHIN: Final = 0.2  # seconds for the client to take the last answers
+FINISH_WITHIN: Final = 0.5  # seconds for what was received, at the end; then it is cancelled
+FLUSH_WITHIN: Final = 0.15  # seconds for the client to take the last answers
 _BATCH: Final = 32
 _OVERHEAD: Final = 200  # bytes that a waiting message takes beside its body
 _COPIED: Final = 64 * 1024  # up to this size a message leaves as one buffer

@@ -86,6 +86,7 @@ _KINDS: Final = {code: kind for code, (kind, _) in RPC_ERRORS.items()} | {
 }
 _ENCODER: Final = msgspec.json.Encoder()
 _MESSAGE: Final = msgspec.json.Decoder(Message)
+_ECHOED: Final = msgspec.json.Decoder(int | float | str)
 _LOOSE: Final = msgspec.json.Decoder(_Loose)
 
 
@@ -165,12 +166,15 @@ def _diagnose(body: Buffer, error: Exception) -> Fault | Discarded:
 _VERSION: Final = re.compile(rb'"2\.0"')
 _STRING: Final = re.compile(rb'(?s)".*"')
 _ID: Final = re.compile(rb'(?s)(".*"|-?[0-9]+)?')
-_ECHOED: Final = re.compile(rb'(?s)".*"|-?[0-9].*')
 
 
-def _echo(id: Raw) -> bytes:
-    """An id as it goes back: numbers and strings as they came, else null."""
-    return bytes(id) if _ECHOED.fullmatch(bytes(id)) else b"null"
+def _echo(id: Raw | bytes) -> bytes:
+    """An id as it goes back: a number or a string as it came, else null."""
+    try:
+        _ECHOED.decode(id)
+    except (msgspec.DecodeError, RecursionError):
+        return b"null"
+    return bytes(id)
 
 
 class Peek(NamedTuple):
@@ -180,21 +184,23 @@ class Peek(NamedTuple):
     is_response: bool
 
 
+_OPENING: Final = re.compile(rb"\s*\{")
 _MEMBER: Final = re.compile(
-    rb'[\s,]*"([^"\\]*)"\s*:\s*(?:("(?:[^"\\]|\\.)*"|-?[0-9]+(?![\d.eE])|null|true|false)(?=\s*[,}])|)'
+    rb'[\s,]*"([^"\\]*)"\s*:\s*(?:("(?:[^"\\]|\\.)*"|-?[0-9][0-9.eE+-]*|null|true|false)(?=\s*[,}])|)'
 )
 
 
 def peek(head: bytes) -> Peek:
     """Read the plain members at the head of a body that was not read whole, up to the first large one."""
     id = b"null"
-    start = head.find(b"{") + 1
-    while start and (member := _MEMBER.match(head, start)):
+    opening = _OPENING.match(head)
+    start = opening.end() if opening else len(head)
+    while member := _MEMBER.match(head, start):
         name, value = member.groups()
         if value is None:
             return Peek(id, is_response=name in (b"result", b"error"))
-        if name == b"id" and _ECHOED.fullmatch(value):
-            id = value
+        if name == b"id":
+            id = _echo(value)
         start = member.end()
     return Peek(id, is_response=False)
 
