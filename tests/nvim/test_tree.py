@@ -188,8 +188,7 @@ def test_killed_daemon(editor: Editor, session_file: Written) -> None:
     editor.tells("started again")
 
 
-def test_pictures_of_the_leaf_path(editor: Editor, session_file: Written) -> None:
-    """The part that a compaction stands for is dim, the rest of the leaf's path is not."""
+def test_dim_is_what_a_compaction_stands_for(editor: Editor, session_file: Written) -> None:
     opened(editor, session_file("u1=Old a1=Older u2=Kept c1(u2)=Summary u3=New"))
     dim = editor.lua(
         """

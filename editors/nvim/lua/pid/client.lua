@@ -4,6 +4,7 @@
 
 local config = require("pid.config")
 local notify = require("pid.notify")
+local plain = require("pid.plain")
 
 local M = {}
 
@@ -93,9 +94,10 @@ local function send(call)
   if call.session then
     call.params.sessionId = call.session.id
   end
-  local ok, request_id = lsp_request(daemon.lsp, call.method, call.params, function(err, result)
+  local answered = plain.handler(function(err, result)
     finish(call, err, result)
   end)
+  local ok, request_id = lsp_request(daemon.lsp, call.method, call.params, answered)
   if ok then
     call.request_id = request_id
     sent[request_id] = call
@@ -183,6 +185,7 @@ end
 ---@param client vim.lsp.Client
 ---@param result pid.InitializeResult
 local function on_init(client, result)
+  result = plain.plain(result)
   local offer = vim.tbl_get(result, "capabilities", "experimental", "pid")
   if not offer then
     return give_up({ kind = "noDaemon", message = ("`%s` is no pid daemon"):format(config.options.cmd[1]) })
@@ -203,7 +206,7 @@ local function handlers()
   of["window/logMessage"] = function(_, params)
     notify.record(params.message)
   end
-  return of
+  return vim.tbl_map(plain.handler, of)
 end
 
 local function capabilities(handled)
