@@ -42,7 +42,7 @@ local defaults = {
   },
 }
 
-local TYPES = {
+M.types = {
   cmd = "table",
   session_dir = "string",
   agent_dir = "string",
@@ -54,10 +54,10 @@ local TYPES = {
 ---@param opts table
 local function check(opts)
   for name, value in pairs(opts) do
-    if not TYPES[name] then
+    if not M.types[name] then
       error(("pid: there is no option `%s`; see :help pid-options"):format(name), 0)
-    elseif type(value) ~= TYPES[name] then
-      error(("pid: option `%s` must be a %s; see :help pid-options"):format(name, TYPES[name]), 0)
+    elseif type(value) ~= M.types[name] then
+      error(("pid: option `%s` must be a %s; see :help pid-options"):format(name, M.types[name]), 0)
     end
   end
   for name in pairs(opts.tree or {}) do

@@ -4,12 +4,11 @@
 
 local M = {}
 
----@class pid.Row
----@field id string "" for the place before the first entry, the first row.
----@field depth integer The column.
----@field is_head boolean Whether it is the first of a side branch.
----@field head string The first entry of its side branch, "" in the trunk.
----@field folded? integer How many entries are folded into it.
+---@class pid.Rows Columns, from top to bottom: a table for each row would cost more than all the rest.
+---@field ids string[] "" for the place before the first entry, the first row.
+---@field depths integer[] The column of each.
+---@field heads string[] The first entry of the side branch that each is in, "" in the trunk.
+---@field folded table<integer, integer> How many entries are folded into a row.
 
 ---@param children table<string, string[]>
 ---@param id string
@@ -27,30 +26,30 @@ local function count_below(children, id)
 end
 
 --- The rows, first the one for the place before the first entry.
----@param children table<string, string[]> As `Model:children` gives them.
----@param folded table<string, boolean> Heads of side branches whose rows are left out.
----@return pid.Row[]
-function M.rows(children, folded)
-  local rows = {}
-  local stack = { { id = "", depth = 0, is_head = false, head = "" } }
-  while #stack > 0 do
-    local row = table.remove(stack)
-    rows[#rows + 1] = row
-    local below = children[row.id] or {}
-    if row.is_head and folded[row.id] and #below > 0 then
-      row.folded = count_below(children, row.id)
-    else
-      local newest = below[#below]
-      if newest then
-        stack[#stack + 1] = { id = newest, depth = row.depth, is_head = false, head = row.head }
-      end
+---@param children table<string, string[]> As `Model` has them.
+---@param is_folded table<string, boolean> Heads of side branches whose rows are left out.
+---@return pid.Rows
+function M.rows(children, is_folded)
+  local ids, depths, heads, folded = {}, {}, {}, {}
+  local top, next_ids, next_depths, next_heads = 1, { "" }, { 0 }, { "" }
+  local count = 0
+  while top > 0 do
+    local id, depth, head = next_ids[top], next_depths[top], next_heads[top]
+    top, count = top - 1, count + 1
+    ids[count], depths[count], heads[count] = id, depth, head
+    local below = children[id]
+    if below and is_folded[id] and head == id and id ~= "" then
+      folded[count] = count_below(children, id)
+    elseif below then
+      top = top + 1
+      next_ids[top], next_depths[top], next_heads[top] = below[#below], depth, head
       for index = #below - 1, 1, -1 do
-        local id = below[index]
-        stack[#stack + 1] = { id = id, depth = row.depth + 1, is_head = true, head = id }
+        top = top + 1
+        next_ids[top], next_depths[top], next_heads[top] = below[index], depth + 1, below[index]
       end
     end
   end
-  return rows
+  return { ids = ids, depths = depths, heads = heads, folded = folded }
 end
 
 return M

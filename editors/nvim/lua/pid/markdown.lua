@@ -128,6 +128,10 @@ local BLOCKS = {
 function M.content(content)
   if type(content) ~= "table" then
     return lines_of(content ~= vim.NIL and content or "")
+  elseif next(content) == nil then
+    return { "(empty)" }
+  elseif not vim.islist(content) then
+    return M.fenced(M.json(content), "json")
   end
   local lines = {}
   for _, block in ipairs(content) do
@@ -140,8 +144,13 @@ function M.content(content)
   return lines
 end
 
--- A result is text of programs, not Markdown: each text in a fence.
+--- What a tool answered: text of programs, not Markdown, so each text stands in a fence.
+---@param content any
+---@return string[]
 function M.result(content)
+  if type(content) == "table" and (next(content) == nil or not vim.islist(content)) then
+    return M.content(content)
+  end
   local blocks = type(content) == "table" and content or { { type = "text", text = content } }
   local lines = {}
   for _, block in ipairs(blocks) do

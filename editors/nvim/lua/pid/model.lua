@@ -7,21 +7,33 @@
 ---@field leaf? string
 ---@field revision integer
 ---@field epoch string
+---@field is_hidden fun(node: pid.TreeNode): boolean
+---@field children table<string, string[]> The shown ids by parent, siblings in the order of their times.
+---@field shown table<string, string> Each id itself, or its nearest ancestor that is shown ("": none).
+---@field unsorted table<string, true> Parents whose children are not yet in order.
 local Model = {}
 Model.__index = Model
 
----@param epoch? string
+local function hide_none()
+  return false
+end
+
+---@param is_hidden? fun(node: pid.TreeNode): boolean
 ---@return pid.Model
-function Model.new(epoch)
-  return setmetatable({ nodes = {}, order = {}, revision = 0, epoch = epoch or "" }, Model)
+function Model.new(is_hidden)
+  local model = setmetatable({ nodes = {}, order = {}, revision = 0, epoch = "" }, Model)
+  model:filter(is_hidden or hide_none)
+  return model
 end
 
 ---@param node pid.TreeNode
 function Model:put(node)
-  if not self.nodes[node.id] then
-    self.order[#self.order + 1] = node.id
-  end
+  local is_new = not self.nodes[node.id]
   self.nodes[node.id] = node
+  if is_new then
+    self.order[#self.order + 1] = node.id
+    self:link(node)
+  end
 end
 
 --- Takes a page of `session/getTree`.
@@ -30,6 +42,7 @@ function Model:take(page)
   for _, node in ipairs(page.nodes) do
     self:put(node)
   end
+  self:settle()
   self.leaf, self.revision, self.epoch = page.leafId, page.revision, page.epoch
 end
 
@@ -47,6 +60,7 @@ function Model:apply(change)
       self:put(node)
     end
   end
+  self:settle()
   self.leaf, self.revision = change.leafId, change.revision
   return "taken"
 end
@@ -86,53 +100,55 @@ function Model:summarised()
   return self:path(id)
 end
 
---- The ids by parent, without the nodes that are hidden; what hangs on a hidden node hangs on the nearest shown one.
---- The roots stand under "". Siblings are in the order of their times.
----@param is_hidden fun(node: pid.TreeNode): boolean
----@return table<string, string[]> children
----@return table<string, string> shown For each id itself, or the nearest ancestor that is shown ("": none).
-function Model:children(is_hidden)
-  local children, shown, nodes = { [""] = {} }, {}, self.nodes
-  local unsorted = {}
+--- Shows the nodes that are not hidden: `children` and `shown` are made anew, and kept up from then on.
+--- What hangs on a hidden node hangs on the nearest shown one; roots stand under "".
+---@param is_hidden fun(node: pid.TreeNode): boolean It depends on what never changes: type and role.
+function Model:filter(is_hidden)
+  self.is_hidden = is_hidden
+  self.children, self.shown, self.unsorted = { [""] = {} }, {}, {}
   for _, id in ipairs(self.order) do
-    local node = nodes[id]
-    local parent = node.parentId and shown[node.parentId] or ""
-    if is_hidden(node) then
-      shown[id] = parent
-    else
-      shown[id] = id
-      local siblings = children[parent]
-      if not siblings then
-        children[parent] = { id }
-      else
-        local last = nodes[siblings[#siblings]]
-        siblings[#siblings + 1] = id
-        unsorted[parent] = unsorted[parent] or (last and (last.timestamp or "") > (node.timestamp or ""))
-      end
-    end
+    self:link(self.nodes[id])
   end
-  for parent, is_unsorted in pairs(unsorted) do
-    if is_unsorted then
-      Model.sort(children[parent], nodes)
-    end
-  end
-  return children, shown
+  self:settle()
 end
 
----@param siblings string[]
----@param nodes table<string, pid.TreeNode>
-function Model.sort(siblings, nodes)
-  local place = {}
-  for index, id in ipairs(siblings) do
-    place[id] = index
+---@param node pid.TreeNode
+function Model:link(node)
+  local id = node.id
+  local parent = node.parentId and self.shown[node.parentId] or ""
+  if self.is_hidden(node) then
+    self.shown[id] = parent
+    return
   end
-  table.sort(siblings, function(a, b)
-    local time_a, time_b = nodes[a].timestamp or "", nodes[b].timestamp or ""
-    if time_a ~= time_b then
-      return time_a < time_b
+  self.shown[id] = id
+  local siblings = self.children[parent]
+  if not siblings then
+    self.children[parent] = { id }
+    return
+  end
+  local last = self.nodes[siblings[#siblings]]
+  if last and (last.timestamp or "") > (node.timestamp or "") then
+    self.unsorted[parent] = true
+  end
+  siblings[#siblings + 1] = id
+end
+
+--- Puts siblings in the order of their times, those of one time in the order in which they came.
+function Model:settle()
+  for parent in pairs(self.unsorted) do
+    local siblings, places = self.children[parent], {}
+    for place, id in ipairs(siblings) do
+      places[id] = place
     end
-    return place[a] < place[b]
-  end)
+    table.sort(siblings, function(a, b)
+      local time_a, time_b = self.nodes[a].timestamp or "", self.nodes[b].timestamp or ""
+      if time_a ~= time_b then
+        return time_a < time_b
+      end
+      return places[a] < places[b]
+    end)
+  end
+  self.unsorted = {}
 end
 
 return Model

@@ -14,6 +14,7 @@ local MARKS = { leaf = "◉", path = "●", other = "○", damaged = "✗", fold
 ---@field summarised table<string, true>
 ---@field icons table<string, string>
 ---@field title string The text of the first row.
+---@field texts table<pid.TreeNode, string> What was made of each node; forgotten with it.
 
 local HIGHLIGHTS = {
   user = "PidUser",
@@ -35,31 +36,37 @@ local NAMES = {
   custom = "custom",
 }
 
----@param depth integer
----@param is_head boolean
+-- What stands left of the mark, by depth, for heads of branches and for others.
+local GRAPHS = { [true] = { [0] = "" }, [false] = { [0] = "" } }
+for depth = 1, DEEPEST do
+  GRAPHS[true][depth] = COLUMN:rep(depth - 1) .. "├─"
+  GRAPHS[false][depth] = COLUMN:rep(depth)
+end
+local DEEP_GRAPHS = { [true] = COLUMN:rep(DEEPEST) .. "├⋯", [false] = COLUMN:rep(DEEPEST) .. "│⋯" }
+
+---@param rows pid.Rows
+---@param index integer
 ---@return string
-local function graph(depth, is_head)
-  if depth == 0 then
-    return ""
-  elseif depth > DEEPEST then
-    return COLUMN:rep(DEEPEST - 1) .. (is_head and "├⋯" or "│⋯")
-  end
-  return COLUMN:rep(depth - 1) .. (is_head and "├─" or COLUMN)
+local function graph(rows, index)
+  local is_head = rows.heads[index] == rows.ids[index]
+  local depth = rows.depths[index]
+  return GRAPHS[is_head][depth] or DEEP_GRAPHS[is_head]
 end
 
----@param row pid.Row
+---@param rows pid.Rows
+---@param index integer
 ---@param view pid.View
 ---@return string
-local function mark(row, view)
-  local node = view.model.nodes[row.id]
-  if row.folded then
+local function mark(rows, index, view)
+  local id = rows.ids[index]
+  if rows.folded[index] then
     return MARKS.folded
-  elseif node and node.damaged then
-    return MARKS.damaged
-  elseif row.id == view.leaf then
+  elseif id == view.leaf then
     return MARKS.leaf
+  elseif id == "" or view.path[id] then
+    return MARKS.path
   end
-  return (view.path[row.id] or row.id == "") and MARKS.path or MARKS.other
+  return view.model.nodes[id].damaged and MARKS.damaged or MARKS.other
 end
 
 ---@param node pid.TreeNode
@@ -67,7 +74,7 @@ end
 local function said(node)
   local name = NAMES[node.type] or node.customType
   local text = node.preview or (node.damaged and "this line of the file cannot be read") or ""
-  if node.role == "toolResult" and node.toolName then
+  if node.role == "toolResult" then
     name = node.toolName
   elseif not node.role and not NAMES[node.type] and not HIGHLIGHTS[node.type] then
     name = name or node.type
@@ -75,61 +82,82 @@ local function said(node)
   return name and ("%s: %s"):format(name, text) or text
 end
 
----@param row pid.Row
----@param view pid.View
----@return [string, string?][] parts Pieces of the line, each with its highlight.
-local function parts(row, view)
-  local on_path = view.path[row.id]
-  local lead = {
-    { graph(row.depth, row.is_head), "PidGraph" },
-    { mark(row, view), (on_path or row.id == "") and "PidPath" or "PidGraph" },
-    { " " },
-  }
-  local node = view.model.nodes[row.id]
-  if not node then
-    return vim.list_extend(lead, { { view.title, "PidTitle" } })
-  end
+-- The parts of a node that are its own, wherever it stands, each with its highlight.
+---@param node pid.TreeNode
+---@param icons table<string, string>
+---@return [string, string?][]
+local function parts(node, icons)
   local kind = node.role or node.type
-  local dim = view.summarised[row.id] and "PidSummarised" or nil
-  local group = dim
-    or (node.isError or node.damaged or node.stopReason == "error") and "PidError"
-    or HIGHLIGHTS[kind]
-    or "PidMeta"
-  vim.list_extend(lead, {
-    { view.icons[kind] or view.icons[node.type] or view.icons.other, dim or HIGHLIGHTS[kind] or "PidMeta" },
-    { " " },
-  })
+  local group = HIGHLIGHTS[kind] or "PidMeta"
+  local failed = node.isError or node.damaged or node.stopReason == "error"
+  local found = { { icons[kind] or icons[node.type] or icons.other, group }, { " " } }
   if node.label then
-    vim.list_extend(lead, { { "[" .. node.label .. "]", "PidLabel" }, { " " } })
+    found[3], found[4] = { "[" .. node.label .. "]", "PidLabel" }, { " " }
   end
-  lead[#lead + 1] = { said(node), group }
-  if row.folded then
-    lead[#lead + 1] = { ("  +%d"):format(row.folded), "PidFolded" }
-  end
-  return lead
+  found[#found + 1] = { said(node), failed and "PidError" or group }
+  return found
 end
 
----@param row pid.Row
+---@param node pid.TreeNode
 ---@param view pid.View
 ---@return string
-function M.text(row, view)
-  local texts = {}
-  for index, part in ipairs(parts(row, view)) do
-    texts[index] = part[1]
+local function own_text(node, view)
+  local text = view.texts[node]
+  if not text then
+    local texts = {}
+    for index, part in ipairs(parts(node, view.icons)) do
+      texts[index] = part[1]
+    end
+    text = table.concat(texts):gsub("[\n%z]", " ")
+    view.texts[node] = text
   end
-  return (table.concat(texts):gsub("[\n%z]", " "))
+  return text
+end
+
+---@param rows pid.Rows
+---@param index integer
+---@return string
+local function folded(rows, index)
+  local count = rows.folded[index]
+  return count and ("  +%d"):format(count) or ""
+end
+
+--- A row as a line. Texts of nodes are kept in `view.texts`, so that drawing again costs one joint a row.
+---@param rows pid.Rows
+---@param index integer
+---@param view pid.View
+---@return string
+function M.text(rows, index, view)
+  local id = rows.ids[index]
+  local text = id == "" and view.title or own_text(view.model.nodes[id], view)
+  return graph(rows, index) .. mark(rows, index, view) .. " " .. text .. folded(rows, index)
+end
+
+---@param rows pid.Rows
+---@param index integer
+---@param view pid.View
+---@return [string, string?][]
+local function all_parts(rows, index, view)
+  local id = rows.ids[index]
+  local group = (id == "" or view.path[id]) and "PidPath" or "PidGraph"
+  local all = { { graph(rows, index), "PidGraph" }, { mark(rows, index, view), group }, { " " } }
+  vim.list_extend(all, id == "" and { { view.title, "PidTitle" } } or parts(view.model.nodes[id], view.icons))
+  all[#all + 1] = { folded(rows, index), "PidFolded" }
+  return all
 end
 
 --- The highlights of a row, as byte ranges.
----@param row pid.Row
+---@param rows pid.Rows
+---@param index integer
 ---@param view pid.View
 ---@return [integer, integer, string][]
-function M.spans(row, view)
+function M.spans(rows, index, view)
+  local is_dim = view.summarised[rows.ids[index]]
   local spans, start = {}, 0
-  for _, part in ipairs(parts(row, view)) do
-    local stop = start + #part[1]
-    if part[2] and stop > start then
-      spans[#spans + 1] = { start, stop, part[2] }
+  for _, part in ipairs(all_parts(rows, index, view)) do
+    local stop, group = start + #part[1], part[2]
+    if group and stop > start then
+      spans[#spans + 1] = { start, stop, is_dim and group ~= "PidLabel" and "PidSummarised" or group }
     end
     start = stop
   end

@@ -18,15 +18,16 @@ local M = {}
 ---@field model pid.Model
 ---@field folded table<string, boolean>
 ---@field hide { tools: boolean, meta: boolean }
----@field children table<string, string[]>
----@field shown table<string, string>
----@field rows pid.Row[]
+---@field is_hidden fun(node: pid.TreeNode): boolean
+---@field rows pid.Rows
 ---@field lines string[]
 ---@field place table<string, integer> The line of each row.
 ---@field view pid.View
 ---@field loading boolean
 ---@field is_behind boolean Whether a change came that the model has not.
 ---@field draws_soon boolean
+---@field texts table<pid.TreeNode, string>
+---@field on_first? fun() Called once, when it is first drawn.
 
 local trees = {} ---@type table<integer, pid.Tree>
 local OLD_CURSOR = 1021
@@ -56,9 +57,10 @@ end
 ---@param id? string
 ---@return string
 local function row_of(tree, id)
-  id = id and tree.shown[id] or ""
+  local shown = tree.model.shown
+  id = id and shown[id] or ""
   while id ~= "" and not tree.place[id] do
-    id = tree.shown[tree.model.nodes[id].parentId or ""] or ""
+    id = shown[tree.model.nodes[id].parentId or ""] or ""
   end
   return id
 end
@@ -66,13 +68,10 @@ end
 ---@param tree pid.Tree
 local function arrange(tree)
   local model = tree.model
-  tree.children, tree.shown = model:children(function(node)
-    return is_hidden(tree, node)
-  end)
-  tree.rows = layout.rows(tree.children, tree.folded)
+  tree.rows = layout.rows(model.children, tree.folded)
   tree.place = {}
-  for line, row in ipairs(tree.rows) do
-    tree.place[row.id] = line
+  for line, id in ipairs(tree.rows.ids) do
+    tree.place[id] = line
   end
   tree.view = {
     model = model,
@@ -81,6 +80,7 @@ local function arrange(tree)
     summarised = model:summarised(),
     icons = config.options.tree.icons,
     title = title(tree.session),
+    texts = tree.texts,
   }
 end
 
@@ -91,7 +91,7 @@ local function cursors(tree)
   for _, win in ipairs(vim.fn.win_findbuf(tree.buf)) do
     local line = vim.api.nvim_win_get_cursor(win)[1]
     local view = vim.api.nvim_win_call(win, vim.fn.winsaveview)
-    found[win] = { id = tree.rows[line] and tree.rows[line].id or "", view = view }
+    found[win] = { id = tree.rows.ids[line] or "", view = view }
   end
   return found
 end
@@ -100,7 +100,7 @@ end
 local function put_back(tree, found)
   for win, was in pairs(found) do
     local line = tree.place[row_of(tree, was.id)] or 1
-    local last_top = #tree.rows - vim.api.nvim_win_get_height(win) + 1
+    local last_top = #tree.rows.ids - vim.api.nvim_win_get_height(win) + 1
     was.view.topline = math.max(1, math.min(was.view.topline + line - was.view.lnum, last_top))
     was.view.lnum = line
     vim.api.nvim_win_call(win, function()
@@ -117,8 +117,8 @@ function M.draw(tree)
   local found = cursors(tree)
   arrange(tree)
   local lines = {}
-  for index, row in ipairs(tree.rows) do
-    lines[index] = render.text(row, tree.view)
+  for index = 1, #tree.rows.ids do
+    lines[index] = render.text(tree.rows, index, tree.view)
   end
   window.replace(tree.buf, tree.lines, lines)
   tree.lines = lines
@@ -150,7 +150,7 @@ end
 ---@param anew boolean
 local function read(tree, anew)
   if anew or tree.model.epoch ~= tree.session.epoch then
-    tree.model = pages(tree, Model.new(), {})
+    tree.model = pages(tree, Model.new(tree.is_hidden), {})
   else
     pages(tree, tree.model, { since = tree.model.revision, epoch = tree.model.epoch })
   end
@@ -232,7 +232,7 @@ vim.api.nvim_set_decoration_provider(ns, {
       return false
     end
     local now = os.time()
-    for line = top, math.min(bottom + 1, #tree.rows - 1) do
+    for line = top, math.min(bottom + 1, #tree.rows.ids - 1) do
       M.colour(tree, line, now)
     end
   end,
@@ -242,18 +242,18 @@ vim.api.nvim_set_decoration_provider(ns, {
 ---@param line integer From 0.
 ---@param now integer
 function M.colour(tree, line, now)
-  local row = tree.rows[line + 1]
+  local id = tree.rows.ids[line + 1]
   local function set(column, details)
     details.ephemeral = true
     pcall(vim.api.nvim_buf_set_extmark, tree.buf, ns, line, column, details)
   end
-  if row.id == tree.view.leaf then
+  if id == tree.view.leaf then
     set(0, { end_row = line + 1, end_col = 0, hl_group = "PidLeaf", hl_eol = true, priority = 10 })
   end
-  for _, span in ipairs(render.spans(row, tree.view)) do
+  for _, span in ipairs(render.spans(tree.rows, line + 1, tree.view)) do
     set(span[1], { end_col = span[2], hl_group = span[3], hl_mode = "combine", priority = 20 })
   end
-  local node = tree.model.nodes[row.id]
+  local node = tree.model.nodes[id]
   local time = node and render.time(node.timestamp, now, config.options.tree) or ""
   if time ~= "" then
     set(0, { virt_text = { { " " .. time, "PidTime" } }, virt_text_pos = "right_align", hl_mode = "combine" })
@@ -292,18 +292,20 @@ local function make(session)
     tree = {
       session = session,
       buf = buf,
-      model = Model.new(),
       folded = {},
       hide = vim.deepcopy(config.options.tree.hide),
-      rows = {},
+      rows = layout.rows({}, {}),
       lines = { "" },
       place = {},
-      shown = {},
-      children = {},
       loading = false,
       is_behind = false,
       draws_soon = false,
+      texts = setmetatable({}, { __mode = "k" }),
     }
+    tree.is_hidden = function(node)
+      return is_hidden(tree, node)
+    end
+    tree.model = Model.new(tree.is_hidden)
     trees[buf] = tree
     vim.b[buf].pid_session = session.id
     require("pid.tree_keys").map(tree)
@@ -362,8 +364,7 @@ end
 function M.under_cursor()
   local tree = trees[vim.api.nvim_get_current_buf()]
   if tree then
-    local row = tree.rows[vim.api.nvim_win_get_cursor(0)[1]]
-    return row and row.id, tree
+    return tree.rows.ids[vim.api.nvim_win_get_cursor(0)[1]], tree
   end
 end
 
@@ -371,6 +372,7 @@ end
 ---@param name "tools"|"meta"
 function M.toggle_hidden(tree, name)
   tree.hide[name] = not tree.hide[name]
+  tree.model:filter(tree.is_hidden)
   M.draw(tree)
 end
 

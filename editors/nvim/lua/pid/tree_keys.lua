@@ -8,7 +8,7 @@ local M = {}
 -- The heads of the side branches that leave from an entry.
 ---@param tree pid.Tree
 local function side_branches(tree, id)
-  local below = tree.children[id] or {}
+  local below = tree.model.children[id] or {}
   return vim.list_slice(below, 1, #below - 1)
 end
 
@@ -27,8 +27,8 @@ end
 ---@param want? boolean Nil toggles.
 local function fold_here(tree, want)
   local id = require("pid.tree").under_cursor()
-  local row = tree.rows[tree.place[id]]
-  local heads = row.head ~= "" and { row.head } or side_branches(tree, id)
+  local head = tree.rows.heads[tree.place[id]]
+  local heads = head ~= "" and { head } or side_branches(tree, id)
   if #heads == 0 then
     return require("pid.notify").info("no branch leaves from here")
   end
@@ -41,7 +41,7 @@ end
 ---@param tree pid.Tree
 local function fold_all(tree, want)
   local heads = {}
-  for id in pairs(tree.children) do
+  for id in pairs(tree.model.children) do
     vim.list_extend(heads, side_branches(tree, id))
   end
   fold(tree, heads, want)
