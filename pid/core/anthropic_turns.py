@@ -157,7 +157,7 @@ class Turns:
 
     def _place(self, role: Literal["user", "assistant"], blocks: list[ApiBlock], ids: list[str]) -> None:
         self.messages.append(ApiMessage(role, blocks))
-        self.entry_ids.append(ids if len(ids) < 2 else list(dict.fromkeys(ids)))
+        self.entry_ids.append(ids)
 
     def _strip_end(self) -> None:
         entry_id = _last(self.entry_ids[-1])

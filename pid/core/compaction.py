@@ -6,11 +6,14 @@ it keeps, and of what follows the last reported usage. It writes no summary, and
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Final
 
+from pid.core.context import InEffect
 from pid.core.cut import before_silence, nearest_cut
-from pid.core.speech import SLICE, Entry, Estimator, Speech
+from pid.core.speech import Entry, Estimator, Speech
 from pid.core.tokens import blocks_of
+from pid.core.tree import Tree
 from pid.core.usage import fill
 from pid.entries import Kind
 from pid.errors import NothingToCompact
@@ -53,6 +56,25 @@ class Limits:
 def is_due(tokens: int, limits: Limits) -> bool:
     """Whether a context of so many tokens should be compacted."""
     return limits.threshold is not None and tokens > limits.threshold
+
+
+_MOST_FAILURES: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Breaker:
+    """Stops compactions that start by themselves after three in a row that failed or freed nothing."""
+
+    failures: int = 0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether none may start by itself until one succeeds, or the leaf changes branch."""
+        return self.failures >= _MOST_FAILURES
+
+    def after(self, freed: int | None) -> "Breaker":
+        """The breaker behind a compaction that freed so many tokens; None: it failed."""
+        return Breaker() if freed is not None and freed > 0 else Breaker(self.failures + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +156,15 @@ def _lowered(limits: Limits, estimated: int, before: int, limit: int | None) -> 
     )
 
 
+# A branch that is left
+
+
+def left_rows(tree: Tree, effect: InEffect, target: int) -> list[int]:
+    """Of the entries in effect at a leaf those that are out of sight from `target`: what a branch summary is about."""
+    stay = set(tree.path(target))
+    return [row for row in effect.rows if row not in stay]
+
+
 # The cut point
 
 _CUT_ROLES: Final = frozenset({"user", "assistant", "bashExecution", "custom", "branchSummary", "compactionSummary"})
@@ -160,7 +191,7 @@ def _tail(speech: Speech, estimator: Estimator, begin: int, end: int, keep: int)
     clear = False
     for place in range(end - 1, begin - 1, -1):
         entry = speech[place]
-        tokens += estimator.entry(speech, place)
+        tokens += estimator.entry(speech, entry)
         _link(entry, place, waiting, spans)
         if entry.role in _CUT_ROLES and entry.kind != Kind.COMPACTION:
             candidates.append((place, tokens))
@@ -235,8 +266,7 @@ def _begins_turn(entry: Entry) -> bool:
 
 
 def _says_something(speech: Speech, begin: int, cut: int) -> bool:
-    slices = (speech.ahead(place, min(place + SLICE, cut)) for place in range(begin, cut, SLICE))
-    return any(_is_conversation(entry) for entries in slices for entry in entries)
+    return any(map(_is_conversation, chain.from_iterable(speech.stream(begin, cut))))
 
 
 def _is_conversation(entry: Entry) -> bool:

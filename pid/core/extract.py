@@ -43,7 +43,7 @@ _SAID_CHARACTERS: Final = 4_000
 _WHY_CHARACTERS: Final = 200
 _LOOKED_AT: Final = 20_000  # of a longer user message, the first and the last so many characters
 _MOST_TODOS: Final = 40
-_MOST_FAILURES: Final = 50
+_MOST_FAILURES: Final = 200
 
 
 @dataclass(slots=True)

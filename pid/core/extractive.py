@@ -12,19 +12,9 @@ from enum import IntEnum
 from itertools import accumulate
 from typing import Final, NamedTuple
 
-from pid.core.extract import Extract, UserMessage, command_key, extract_of, is_settled, one_paragraph
-from pid.core.files import NO_FILES
-from pid.core.summary import (
-    TURN_HEADING,
-    TURN_NOTE,
-    Request,
-    Summary,
-    cut_request,
-    newest_request,
-    taken_apart,
-    with_turn_head,
-)
-from pid.core.tokens import Message
+from pid.core.extract import Extract, UserMessage, command_key, is_settled, one_paragraph
+from pid.core.material import Material
+from pid.core.summary import TURN_HEADING, TURN_NOTE, Request, Summary, cut_request, with_turn_head
 from pid.protocol import FileDetails
 
 MARKER: Final = "*Quoted from the conversation without a model. Newer lines stand first; entries are named by id.*"
@@ -34,33 +24,17 @@ Tokens = Callable[[str], int]
 """The tokens of a text."""
 
 
-Entries = Sequence[tuple[str, Message]]
-"""Entry ids and messages."""
-
-
-class Material(NamedTuple):
-    """What a summary is made of: what it replaces, what stays, the text of the summary before it, all files."""
-
-    history: Entries
-    turn_head: Entries = ()
-    kept: Iterable[Message] = ()
-    earlier: str = ""
-    files: FileDetails = NO_FILES
-
-
-def summary(material: Material, window: int | None, tokens: Tokens) -> str:
-    """The whole text of a summary, blocks included."""
+def summary(material: Material, window: int | None, tokens: Tokens) -> Summary:
+    """The summary of what was taken in, within the budget of a window."""
     room = budget(window)
-    replaced = [*material.history, *material.turn_head]
-    request = newest_request(replaced, material.kept, material.earlier)
-    if request:
-        request = Request(request.entry_id, cut_request(request.text, request.entry_id, units=room))
     files = _short_files(material.files, room, tokens)
-    room -= tokens(Summary("", request, files).text())
-    head = _turn_head(material.turn_head, request)
-    room -= tokens(head)
-    found = notes(extract_of(replaced), taken_apart(material.earlier).notes, room, tokens)
-    return Summary(with_turn_head(found, head) if head else found, request, files).text()
+    request = material.request and material.request._replace(
+        text=cut_request(material.request.text, material.request.entry_id, units=room)
+    )
+    head = _turn_head(material.turn_extract, request)
+    room -= tokens(Summary(with_turn_head("", head) if head else "", request, files).text())
+    found = notes(material.extract, material.notes, room, tokens)
+    return Summary(with_turn_head(found, head) if head else found, request, files)
 
 
 def _short_files(files: FileDetails, room: int, tokens: Tokens) -> FileDetails:
@@ -78,9 +52,8 @@ def _within(paths: Sequence[str], room: int, tokens: Tokens) -> list[str]:
     return [path for path, taken in zip(paths, sums, strict=True) if taken <= room]
 
 
-def _turn_head(head: Entries, request: Request | None) -> str:
+def _turn_head(extract: Extract, request: Request | None) -> str:
     """What a split turn began with, in two lines."""
-    extract = extract_of(head)
     asked = extract.users[0] if extract.users else None
     lines = []
     if asked:

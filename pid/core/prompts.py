@@ -181,15 +181,17 @@ def pieces(parts: Iterable[str], limit: int, estimator: Estimator) -> Iterator[s
     run: list[str] = []
     taken = 0
     for part in parts:
+        joint = "\n\n"
         for fragment in _fragments(part, limit, estimator):
             tokens = estimator.text(fragment)
             if run and taken + tokens > limit:
-                yield "\n\n".join(run)
+                yield "".join(run)
                 run, taken = [], 0
-            run.append(fragment)
+            run += (joint, fragment) if run else (fragment,)
             taken += tokens
+            joint = ""
     if run:
-        yield "\n\n".join(run)
+        yield "".join(run)
 
 
 def _fragments(part: str, limit: int, estimator: Estimator) -> Iterator[str]:

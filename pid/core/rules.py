@@ -13,9 +13,9 @@ _WORDS: Final = (
     r"always|never|must(?!\s+(?:have|be)\s+(?:been|because|the\s+case|due))|mustn['’]?t|shall(?:\s+not)?",
     r"(?:do\s+not|don['’]?t)(?!\s+(?:think|know|understand|see|get\s+(?:it|why|how)|believe|care|mind|worry|recall)\b)",
     r"should(?:n['’]?t|\s+(?:not|never|always|only))|may\s+not|not\s+allowed|forbidden|prohibited",
-    r"make\s+sure|ensure|only\s+(?:ever\s+)?use|use\s+only|avoid|prefer|remember\s+(?:to|that)|no\s+longer|instead\s+of",
+    r"use\s[^.!?]*?[\s,](?:not|rather\s+than|instead)|make\s+sure|ensure|only\s+(?:ever\s+)?use|use\s+only|avoid|prefer|remember\s+(?:to|that)|no\s+longer|instead\s+of",
     r"from\s+now\s+on|at\s+all\s+times|in\s+all\s+cases|every\s+time|whenever|under\s+no\s+circumstances",
-    r"at\s+least|at\s+most",
+    r"at\s+least|at\s+most|stick\s+to|everywhere|by\s+default|as\s+a\s+rule|each\s+time|keep\s+(?:all|every|to)\b",
     r"rules?|conventions?|requirements?|guidelines?|constraints?",
     # German
     r"immer|stets|nie(?:mals)?|muss|müssen|musst|soll(?:en|st|te)?\s+(?:nicht|nie|immer|nur)|darf(?:st)?|dürfen",
@@ -42,15 +42,15 @@ _WORDS: Final = (
     r"завжди|ніколи|не\s+можна|повинн\w+|обов['’]язково|заборонено|тільки|лише",
     # Greek, Hebrew, Arabic, Persian, Hindi
     r"πάντα|ποτέ|πρέπει|μην|תמיד|לעולם\s+לא|אסור|חייב\w*|אל\s+ת\w+",
-    r"دائم\w*|أبد\w*|يجب|لا\s+ت\w+|ممنوع|فقط|همیشه|هرگز|باید|نباید|हमेशा|कभी\s+नहीं|कभी\s+न|ज़रूर|अवश्य|मत",
+    r"دائم\w*|أبد\w*|يجب|لا\s+ت\w+|ممنوع|فقط|همیشه|هرگز|باید|نباید",
 )
-_UNSPACED: Final = (
+_UNBOUNDED: Final = (  # scripts without spaces, or whose words end in signs that are no letters to `re`
     r"总是|始终|一直|永远|必须|务必|一定要|不要|不得|不能|不可|不准|禁止|切勿|请勿|绝不|只能|只用|避免|確保|确保|總是|始終|必須|務必",
     r"必ず|常に|いつも|絶対|決して|ないで|禁止|べき|しなければ|してはいけ|してはなら|のみ|だけ使|避けて",
     r"항상|반드시|절대|하지\s*마|하지\s*말|말\s*것|금지|해야\s*(?:한|합|해)|만\s*사용",
-    r"เสมอ|ห้าม|ต้อง|อย่า",
+    r"เสมอ|ห้าม|ต้อง|อย่า|हमेशा|कभी\s+न|ज़रूर|अवश्य|\sमत\s",
 )
-_RULE: Final = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b|(?:{'|'.join(_UNSPACED)})", re.IGNORECASE)
+_RULE: Final = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b|(?:{'|'.join(_UNBOUNDED)})", re.IGNORECASE)
 _BARE_NO: Final = re.compile(
     r"(?:^|,\s*)no\s+(?!(?:problem|idea|need|worries|way|wonder|one|clue)\b)[a-z]", re.IGNORECASE
 )

@@ -4,7 +4,7 @@ The plan, the usage and the corrections walk back from the newest entry; they sh
 read and parsed once. It keeps what it read, knows no rule, and is thrown away with its snapshot.
 """
 
-from collections.abc import Callable, Container, MutableMapping, Sequence
+from collections.abc import Callable, Container, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -83,22 +83,34 @@ class Speech:
                 self._load(first, min(first + SLICE, stop))
         return [self._entries[place] for place in range(start, stop)]
 
+    def stream(self, start: int, stop: int) -> Iterator[list[Entry]]:
+        """The same in slices, of which nothing is kept that was not read before."""
+        for first in range(start, stop, SLICE):
+            places = range(first, min(first + SLICE, stop))
+            if all(place in self._entries for place in places):
+                yield [self._entries[place] for place in places]
+            else:
+                yield self._entries_at(places)
+
+    def _entries_at(self, places: range) -> list[Entry]:
+        rows = self.rows[places.start : places.stop]
+        return [Entry(row, self._kinds[row], said) for row, said in zip(rows, self._read(rows), strict=True)]
+
     def _load(self, start: int, stop: int) -> None:
-        rows = self.rows[start:stop]
-        for place, row, messages in zip(range(start, stop), rows, self._read(rows), strict=True):
-            self._entries.setdefault(place, Entry(row, self._kinds[row], messages))
+        places = range(start, stop)
+        for place, entry in zip(places, self._entries_at(places), strict=True):
+            self._entries.setdefault(place, entry)
 
-    def size(self, place: int) -> Size:
+    def size(self, entry: Entry) -> Size:
         """The size of an entry's messages."""
-        row = self.rows[place]
-        if row in self._edited:
-            return self._measure(place)
-        if row not in self._sizes:
-            self._sizes[row] = self._measure(place)
-        return self._sizes[row]
+        if entry.row in self._edited:
+            return self._measure(entry)
+        if entry.row not in self._sizes:
+            self._sizes[entry.row] = self._measure(entry)
+        return self._sizes[entry.row]
 
-    def _measure(self, place: int) -> Size:
-        return total(size_of(message, self._count) for message in self[place].messages)
+    def _measure(self, entry: Entry) -> Size:
+        return total(size_of(message, self._count) for message in entry.messages)
 
 
 def speech_of(
@@ -151,11 +163,11 @@ class Estimator:
         """The tokens of a user message of one text."""
         return self.message({"role": "user", "content": text})
 
-    def entry(self, speech: Speech, place: int) -> int:
+    def entry(self, speech: Speech, entry: Entry) -> int:
         """The tokens of an entry in effect."""
         if self.calibration:
-            return self.calibration.tokens(speech.size(place))
-        return sum(map(chars4, speech[place].messages))
+            return self.calibration.tokens(speech.size(entry))
+        return sum(map(chars4, entry.messages))
 
 
 CHARS4_ERROR: Final = 0.7

@@ -5,7 +5,6 @@ files that were read and modified. pi writes the file blocks too, so its summari
 """
 
 import re
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -93,20 +92,7 @@ def with_turn_head(notes: str, head: str) -> str:
     return "\n\n".join(filter(None, [notes.strip(), f"{TURN_HEADING}\n{TURN_NOTE}\n\n{head.strip()}"]))
 
 
-# The newest request
-
-
-def newest_request(summarised: Sequence[tuple[str, Message]], kept: Iterable[Message], earlier: str) -> Request | None:
-    """What a summary has to repeat of the user: the newest request, if none stands in the kept tail.
-
-    `summarised` are entry ids and messages. Where none of them is the user's, an earlier summary's request goes on.
-    """
-    if any(request_text(message) for message in kept):
-        return None
-    for entry_id, message in reversed(summarised):
-        if text := request_text(message):
-            return Request(entry_id, cut_request(text, entry_id))
-    return taken_apart(earlier).request
+# A request
 
 
 def request_text(message: Message) -> str:

@@ -11,10 +11,24 @@ Json = dict[str, Any]
 
 
 class SystemState(NamedTuple):
-    """`text`: all contents, then the sections in the order in which they were first set; `tools`: pi's own."""
+    """`content`: all contents; `sections` in the order in which they were first set; `tools`: pi's own."""
 
-    text: str
+    content: str
+    sections: dict[str, str]
     tools: list[Json]
+
+    @property
+    def text(self) -> str:
+        """The system prompt as a whole."""
+        return "\n\n".join(part for part in (self.content, *self.sections.values()) if part.strip())
+
+    def as_message(self) -> Json | None:
+        """One `system` message that leads to the same state; None for an empty state."""
+        if not (self.content or self.sections or self.tools):
+            return None
+        sections = {"sections": self.sections} if self.sections else {}
+        tools = {"toolsAdded": self.tools} if self.tools else {}
+        return {"role": "system", "content": self.content, **sections, **tools}
 
 
 def replay(messages: Iterable[Json]) -> SystemState:
@@ -28,8 +42,7 @@ def replay(messages: Iterable[Json]) -> SystemState:
         for name in _names(message.get("toolsRemoved")):
             tools.pop(name, None)
         tools.update({tool["name"]: tool for tool in _dicts(message.get("toolsAdded")) if _named(tool)})
-    parts = (*texts, *sections.values())
-    return SystemState("\n\n".join(part for part in parts if part.strip()), list(tools.values()))
+    return SystemState("\n\n".join(text for text in texts if text), sections, list(tools.values()))
 
 
 def _text(content: Any) -> str:

@@ -7,7 +7,7 @@ of it walks back from the newest entry, and stops as soon as it knows enough.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any, Final, Literal, NamedTuple
 
 from pid.core.speech import Estimator, Speech
@@ -83,17 +83,20 @@ def fill(speech: Speech, estimator: Estimator, overhead: int = 0, end: int | Non
             break
         if usage := reported(entry.message):
             return Fill(usage.total, estimated, estimator.error)
-        estimated += estimator.entry(speech, place)
+        estimated += estimator.entry(speech, entry)
     return Fill(0, overhead + whole(speech, estimator, stop), estimator.error)
 
 
 def whole(speech: Speech, estimator: Estimator, stop: int) -> int:
     """The estimate of a whole context without any report: the system prompt as it is now, then the rest."""
-    entries = speech.ahead(0, stop)
-    system = replay(m for entry in entries for m in entry.messages if m.get("role") == "system").as_message()
-    spoken = sum(estimator.entry(speech, place) for place in range(stop) if entries[place].role != "system")
-    first = entries[0].messages[:-1] if entries else []  # a compaction's own system message is in `system` already
-    return spoken - sum(map(estimator.message, first)) + (estimator.message(system) if system else 0)
+    prompt: list[dict[str, Any]] = []
+    tokens = 0
+    for entry in chain.from_iterable(speech.stream(0, stop)):
+        system = [message for message in entry.messages if message.get("role") == "system"]
+        prompt += system
+        tokens += estimator.entry(speech, entry) - sum(map(estimator.message, system))
+    now = replay(prompt).as_message()
+    return tokens + (estimator.message(now) if now else 0)
 
 
 def learned_overhead(path: Speech, estimator: Estimator) -> int:
@@ -102,13 +105,12 @@ def learned_overhead(path: Speech, estimator: Estimator) -> int:
     0 where none comes before the first compaction.
     """
     before = 0
-    for place in range(len(path)):
-        entry = path.ahead(place, place + 1)[0]
+    for entry in chain.from_iterable(path.stream(0, len(path))):
         if entry.kind == Kind.COMPACTION:
             return 0
         if usage := reported(entry.message):
             return max(0, usage.prompt - before)
-        before += estimator.entry(path, place)
+        before += estimator.entry(path, entry)
     return 0
 
 
@@ -139,7 +141,8 @@ def reported_gaps(speech: Speech, *, most_gaps: int = 32, most_entries: int = 40
         if usage and later and usage.model == later.model:
             between = range(place + 1, later_place)
             taken = later.prompt - usage.prompt - usage.output
-            gaps.append(Gap(total(map(speech.size, between)), taken, usage.model, between))
+            size = total(speech.size(speech[at]) for at in between)
+            gaps.append(Gap(size, taken, usage.model, between))
         later, later_place = usage, place
         if len(gaps) == most_gaps:
             break

@@ -61,7 +61,7 @@ def table(path: Path) -> list[tuple[str, float, float, float]]:
         calibration = calibration_for(gaps[0].model)
         rows.append((f"calibrated, {name}", *errors(gaps, (calibration.tokens(gap.size) for gap in gaps))))
         rows.append((f"calibrated, {name}, corrected", *errors(gaps, learning(gaps))))
-    by_chars4 = (sum(Estimator().entry(speech, place) for place in gap.places) for gap in gaps)
+    by_chars4 = (sum(Estimator().entry(speech, speech[place]) for place in gap.places) for gap in gaps)
     return [*rows, ("characters / 4", *errors(gaps, by_chars4))]
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from pid.core.compaction import EXPECTED_SUMMARY, Limits, is_due
+from pid.core.compaction import EXPECTED_SUMMARY, Breaker, Limits, is_due, left_rows
+from pid.core.tree import ROOT
 from pid.errors import NothingToCompact
 from pid.protocol import Overflow
 from tests import interop
@@ -231,6 +232,35 @@ def test_the_estimate_after_is_what_is_kept_and_a_summary() -> None:
     assert planned.tokens_after == 1_000 + EXPECTED_SUMMARY + 200
     small = view_of("u1*400 a1*400 u2*400 a2*400").plan(keep=150)
     assert small.tokens_after <= small.tokens_before
+
+
+def test_three_failures_in_a_row_open_the_breaker() -> None:
+    breaker = Breaker()
+    for freed in (0, None, 5, None, 0, -3):
+        assert not breaker.is_open
+        breaker = breaker.after(freed)
+    assert breaker.is_open
+    assert not breaker.after(1).is_open
+
+
+# A branch that is left
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "left"),
+    [
+        ("u1 a1 u2 a2 u3", "a1", ["u2", "a2", "u3"]),
+        ("u1 a1 | a1 > u2 a2 | a1 > u3 a3", "a2", ["u3", "a3"]),
+        ("u1 a1 u2", "u2", []),
+        ("u1 a1 u2 c1(u2) u3", "u1", ["c1", "u2", "u3"]),
+        ("u1 a1 | u2 a2", "a1", ["u2", "a2"]),
+    ],
+)
+def test_what_a_branch_summary_is_about(text: str, target: str, left: list[str]) -> None:
+    found = view_of(text)
+    tree = found.session.tree
+    assert found.ids(left_rows(tree, found.effect, tree.find(target))) == left
+    assert left_rows(tree, found.effect, ROOT) == list(found.effect.rows)
 
 
 # After an overflow

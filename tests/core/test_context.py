@@ -143,6 +143,11 @@ def test_the_last_change_on_the_path_wins(text, level, model):
     assert (effect.thinking_level, found) == (level, model)
 
 
+def test_an_older_compaction_in_the_kept_range_gives_no_message():
+    messages = ["compactionSummary:c2", "user:u2", "user:u3", "user:u4"]
+    assert context_of(tree_of("u1 u2 c1(u2) u3 c2(u2) u4")) == (messages, [])
+
+
 # Edits
 
 
@@ -168,6 +173,16 @@ def test_the_last_change_on_the_path_wins(text, level, model):
 )
 def test_the_last_edit_in_effect_changes_the_content_of_its_target(text, messages):
     assert context_of(tree_of(text)) == (messages, [])
+
+
+def test_a_text_for_blocks_becomes_one_block_and_the_rest_of_the_message_stays():
+    loaded = tree_of("u1 a1(ls) t1 e1(u1)=U e2(a1)=A e3(t1)=T")
+    effect = effect_of(loaded)
+    found = messages_in_effect(loaded.tree, effect, effect.rows, loaded.bodies(effect.rows), [])
+    messages = [read_body(bytes(message)) for _, message in found]
+    block = {"type": "text", "text": ""}
+    assert [message["content"] for message in messages] == ["U", [block | {"text": "A"}], [block | {"text": "T"}]]
+    assert list(messages[2]) == ["role", "toolCallId", "toolName", "content", "isError", "timestamp"]
 
 
 def test_an_edit_that_says_nothing_usable_changes_nothing_and_warns():

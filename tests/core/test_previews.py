@@ -137,22 +137,7 @@ odd = (
     | st.dictionaries(st.text(), st.text())
 )
 NAMES = st.sampled_from(
-    [
-        "type",
-        "timestamp",
-        "message",
-        "content",
-        "replacement",
-        "summary",
-        "targetId",
-        "label",
-        "name",
-        "data",
-        "provider",
-        "kind",
-        "role",
-        "text",
-    ]
+    ["type", "timestamp", "message", "content", "replacement", "summary", "targetId", "label", "name", "data", "text"]
 )
 
 

@@ -218,8 +218,9 @@ def test_sizes_are_kept_with_their_rows_unless_an_edit_speaks() -> None:
         edited=found.effect.edits,
     )
     estimator = Estimator(BASE)
-    assert estimator.entry(speech, 0) == round(1.25 * speech.size(0).text + 3)
-    assert speech.size(0).text < 5
-    assert estimator.entry(speech, 1) > 0
+    assert estimator.entry(speech, speech[0]) == round(1.25 * speech.size(speech[0]).text + 3)
+    assert speech.size(speech[0]).text < 5
+    assert estimator.entry(speech, speech[1]) > 0
     assert list(sizes) == [found.effect.rows[1]]
-    assert view(found.session).speech.size(1) == sizes[1]
+    again = view(found.session).speech
+    assert again.size(again[1]) == sizes[1]

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from pid.protocol import Wire
 from pid.shell import envelope
-from pid.shell.envelope import fill, filled, outline, peek
+from pid.shell.envelope import peek
+from pid.shell.results import fill, filled, outline
 
 
 class Inner(Wire):

@@ -56,7 +56,6 @@ def test_the_attributes_that_we_use() -> None:
     protocol = LanguageServer("x", "1").protocol
     assert protocol._request_futures == {}
     assert protocol._result_types == {}
-    assert protocol._shutdown is False
     assert protocol._converter is not None
     assert isinstance(protocol.fm, FeatureManager)
     assert isinstance(protocol.fm.builtin_features, dict)

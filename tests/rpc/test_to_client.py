@@ -42,6 +42,14 @@ async def test_a_request_to_the_client(peer: Local) -> None:
     assert (await peer.answer("a"))["result"] == {"answer": {"summary": "s"}}
 
 
+async def test_an_undefined_result_is_null(peer: Local) -> None:
+    """JavaScript leaves it out."""
+    peer.send(request("a", "test/ask", {"value": 1}))
+    question = await asked(peer)
+    peer.send({"jsonrpc": "2.0", "id": question["id"]})
+    assert (await peer.answer("a"))["result"] == {"answer": None}
+
+
 async def test_requests_to_the_client_are_told_apart(peer: Local) -> None:
     """Also from the client's own with the same ids."""
     peer.send(*(request(i, "test/ask", {"value": i}) for i in range(1, 4)))
