@@ -114,11 +114,11 @@ def test_folds(editor: Editor, session_file: Written) -> None:
 def test_whole_entry(editor: Editor, session_file: Written) -> None:
     opened(editor, session_file("u1 a1(bash)=Reading"))
     editor.keys("K")
-    screen = editor.shows("call `bash`")
+    screen = editor.shows("call bash")
     assert "Reading" in screen
-    assert "path `/a1`" in screen
+    assert "path /a1" in screen
     editor.keys("q")
-    editor.until(lambda: "call `bash`" not in editor.screen(), "the closed float")
+    editor.until(lambda: "call bash" not in editor.screen(), "the closed float")
 
 
 def test_help(editor: Editor, session_file: Written) -> None:

@@ -116,8 +116,9 @@ function M.show(tree, id)
     local lines = entry == vim.NIL and { "This line of the file cannot be read (:Pid log)." }
       or require("pid.markdown").entry(entry)
     local node = tree.model.nodes[id]
-    local title = table.concat({ node.role or node.type, node.id, node.timestamp }, "  ")
-    require("pid.window").float(lines, { title = title, filetype = "markdown", footer = "q closes" })
+    local time = (node.timestamp or ""):gsub("T", " "):sub(1, 19)
+    local title = vim.trim(table.concat({ node.role or node.type, node.id, time }, "  "))
+    require("pid.window").float(lines, { title = title, is_markdown = true })
   end)
 end
 

@@ -184,7 +184,7 @@ M.subcommands = {
       sessions.need("prompt/build")
       local result = sessions.request("prompt/build", { cwd = vim.fn.getcwd() })
       local buf = show_text("prompt", vim.split(result.prompt, "\n"), given)
-      vim.bo[buf].syntax = "markdown"
+      window.markdown(buf)
       summarised_problems(result.problems)
     end,
   },

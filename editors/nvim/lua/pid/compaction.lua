@@ -34,7 +34,7 @@ local function show_summary(session, result)
     status.tokens(result.tokensAfter)
   )
   notify.info(("%s compacted: %s"):format(session.name or "session", saved))
-  window.float(lines, { title = "Summary, " .. saved, filetype = "markdown", footer = "q closes" })
+  window.float(lines, { title = "Summary, " .. saved, is_markdown = true })
 end
 
 --- Compacts, and shows the summary. In a flow.
@@ -111,10 +111,10 @@ function M.preview(session, params, split)
   params = params or {}
   local plan = sessions.request("session/previewCompaction", vim.deepcopy(params), session)
   local lines = require("pid.plan").lines(plan, nodes_of(session))
-  local buf, is_new = window.buffer("pid://compaction/" .. session.id, "pid-compaction")
+  local buf, is_new = window.buffer(("pid://%s/compaction"):format(session.id), "pid-compaction")
   window.replace(buf, is_new and { "" } or vim.api.nvim_buf_get_lines(buf, 0, -1, false), lines)
   vim.b[buf].pid_session = session.id
-  vim.bo[buf].syntax = "markdown"
+  window.markdown(buf)
   map(buf, session, plan, params)
   local win = window.show(buf, split and split ~= "" and split or config.options.tree.split)
   window.set(

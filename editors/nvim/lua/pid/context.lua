@@ -30,6 +30,7 @@ local function head(context)
   for _, warning in ipairs(context.warnings) do
     vim.list_extend(lines, { "", ("> **%s** %s"):format(warning.kind, warning.message) })
   end
+  lines[#lines + 1] = ""
   return lines
 end
 
@@ -37,10 +38,10 @@ end
 ---@param title string
 ---@param body string[]
 local function add(text, title, body)
-  text.lines[#text.lines + 1] = ""
   local first = #text.lines + 1
   vim.list_extend(text.lines, { "## " .. title, "" })
   vim.list_extend(text.lines, body)
+  text.lines[#text.lines + 1] = ""
   text.folds[#text.folds + 1] = { first, #text.lines }
 end
 
@@ -63,20 +64,38 @@ function M.text(context)
   return text
 end
 
---- What a closed message shows.
----@return string
-function M.foldtext()
-  local first, last = vim.v.foldstart, vim.v.foldend
-  local title = vim.fn.getline(first):gsub("^## ", "")
-  local beginning = ""
-  for line = first + 2, math.min(last, first + 12) do
-    beginning = vim.trim(vim.fn.getline(line))
-    if beginning:find("%w") then
+local GROUPS = { user = "PidUser", assistant = "PidAssistant", toolResult = "PidTool", system = "PidMeta" }
+local LOOKED_AT, SHOWN_CHARACTERS = 12, 90
+
+-- The beginning of a message: its first lines that say something, without their marks.
+local function beginning(first, last)
+  local found = {}
+  for line = first + 2, math.min(last, first + LOOKED_AT) do
+    local text = vim.fn.getline(line)
+    if text:find("%w") and not text:find("^```") then
+      found[#found + 1] = vim.trim((text:gsub("%*%*", ""):gsub("`", ""):gsub("^[>#-] *", "")))
+    end
+    if #found == 2 then
       break
     end
   end
-  local role, ids = title:match("^(%S+)%s*(.*)$")
-  return ("%-11s %-10s %s  (%d lines)"):format(role, ids, beginning:sub(1, 200), last - first - 1)
+  return vim.fn.strcharpart(table.concat(found, "  "), 0, SHOWN_CHARACTERS)
+end
+
+--- What a closed message shows.
+---@return [string, string][]
+function M.foldtext()
+  local first, last = vim.v.foldstart, vim.v.foldend
+  local role, ids = vim.fn.getline(first):match("^## (%S+)%s*(.*)$")
+  local count = last - first - 2
+  local size = ("  %d line%s  %s"):format(count, count == 1 and "" or "s", ids)
+  local group = GROUPS[role] or "PidSummary"
+  return {
+    { "▸ ", "PidGraph" },
+    { ("%-11s "):format(role), group },
+    { beginning(first, last), group },
+    { size, "PidTime" },
+  }
 end
 
 ---@param win integer
@@ -89,7 +108,7 @@ local function fold(win, text)
     end
     if #text.folds > 0 then
       vim.api.nvim_win_set_cursor(win, { text.folds[#text.folds][1], 0 })
-      vim.cmd("normal! zozz")
+      vim.cmd("normal! zoGzb")
     end
   end)
 end
@@ -108,11 +127,11 @@ end
 function M.open(session, params, split)
   local context = build(session, params or {})
   local text = M.text(context)
-  local buf, is_new = window.buffer("pid://context/" .. session.id, "pid-context")
+  local buf, is_new = window.buffer(("pid://%s/context"):format(session.id), "pid-context")
   local old = is_new and { "" } or vim.api.nvim_buf_get_lines(buf, 0, -1, false)
   window.replace(buf, old, text.lines)
   vim.b[buf].pid_session = session.id
-  vim.bo[buf].syntax = "markdown"
+  window.markdown(buf)
   local win = window.show(buf, split and split ~= "" and split or require("pid.config").options.tree.split)
   window.set(win, {
     foldmethod = "manual",
@@ -124,6 +143,8 @@ function M.open(session, params, split)
     number = false,
     relativenumber = false,
     conceallevel = 2,
+    winbar = "",
+    winhighlight = "Folded:Normal",
   })
   fold(win, text)
   vim.keymap.set("n", "q", "<Cmd>close<CR>", { buffer = buf, nowait = true, desc = "pid: close" })

@@ -8,11 +8,10 @@ local LINKS = {
   PidPath = "Special",
   PidLeaf = "Visual",
   PidUser = "Function",
-  PidAssistant = "Normal",
   PidTool = "Identifier",
   PidSummary = "String",
   PidMeta = "Comment",
-  PidSummarised = "NonText",
+  PidSummarised = "Comment",
   PidLabel = "WarningMsg",
   PidError = "ErrorMsg",
   PidFolded = "Folded",
@@ -23,6 +22,7 @@ function M.set()
   for group, link in pairs(LINKS) do
     vim.api.nvim_set_hl(0, group, { link = link, default = true })
   end
+  vim.api.nvim_set_hl(0, "PidAssistant", { default = true }) -- as any text: `Normal` would hide the leaf's colour
 end
 
 return M

@@ -181,11 +181,12 @@ end
 
 local MESSAGES = {
   assistant = function(message)
-    local lines = M.content(message.content)
-    if message.errorMessage then
-      vim.list_extend(lines, { "", "**error** " .. message.errorMessage })
+    local content = message.content
+    if not message.errorMessage then
+      return M.content(content)
     end
-    return lines
+    local lines = type(content) == "table" and next(content) and M.content(content) or {}
+    return vim.list_extend(lines, { "**error** " .. tostring(message.errorMessage) })
   end,
   toolResult = function(message)
     local lines =

@@ -73,13 +73,16 @@ end
 ---@return string
 local function said(node)
   local name = NAMES[node.type] or node.customType
-  local text = node.preview or (node.damaged and "this line of the file cannot be read") or ""
+  local text = node.preview or (node.damaged and "this line of the file cannot be read") or nil
   if node.role == "toolResult" then
     name = node.toolName
   elseif not node.role and not NAMES[node.type] and not HIGHLIGHTS[node.type] then
     name = name or node.type
   end
-  return name and ("%s: %s"):format(name, text) or text
+  if not name then
+    return text or ("(%s)"):format(node.role or node.type)
+  end
+  return text and ("%s: %s"):format(name, text) or name
 end
 
 -- The parts of a node that are its own, wherever it stands, each with its highlight.
@@ -146,6 +149,8 @@ local function all_parts(rows, index, view)
   return all
 end
 
+local NEVER_DIM = { PidGraph = true, PidPath = true, PidLabel = true }
+
 --- The highlights of a row, as byte ranges.
 ---@param rows pid.Rows
 ---@param index integer
@@ -157,7 +162,7 @@ function M.spans(rows, index, view)
   for _, part in ipairs(all_parts(rows, index, view)) do
     local stop, group = start + #part[1], part[2]
     if group and stop > start then
-      spans[#spans + 1] = { start, stop, is_dim and group ~= "PidLabel" and "PidSummarised" or group }
+      spans[#spans + 1] = { start, stop, is_dim and not NEVER_DIM[group] and "PidSummarised" or group }
     end
     start = stop
   end

@@ -286,7 +286,7 @@ end
 ---@param session pid.Session
 ---@return pid.Tree
 local function make(session)
-  local buf = window.buffer("pid://tree/" .. session.id, "pid-tree")
+  local buf = window.buffer(("pid://%s/tree"):format(session.id), "pid-tree")
   local tree = trees[buf]
   if not tree then
     tree = {
@@ -325,9 +325,10 @@ function M.go_to_leaf(tree)
   local win = vim.fn.win_findbuf(tree.buf)[1]
   local line = tree.place[tree.view.leaf]
   if win and line then
-    vim.api.nvim_win_set_cursor(win, { line, 0 })
+    local height = vim.api.nvim_win_get_height(win)
+    local top = math.min(line - math.floor(height / 2), #tree.rows.ids - height + 1)
     vim.api.nvim_win_call(win, function()
-      vim.cmd("normal! zz")
+      vim.fn.winrestview({ lnum = line, col = 0, topline = math.max(1, top) })
     end)
   end
 end

@@ -151,7 +151,7 @@ function M.help()
     "",
     "  ◉ the leaf   ● on its path   ○ elsewhere   ▸ folded   ✗ damaged",
   })
-  window.float(lines, { title = "pid tree", footer = "q closes" })
+  window.float(lines, { title = "pid tree" })
 end
 
 ---@param tree pid.Tree

@@ -66,9 +66,20 @@ function M.replace(buf, old, new)
   vim.bo[buf].modified = false
 end
 
+local MOST_PARSED = 20000 -- lines; a longer text is coloured by the cheaper rules
+
+--- Colours a buffer as Markdown, without taking it for a file of that type.
+---@param buf integer
+function M.markdown(buf)
+  local is_short = vim.api.nvim_buf_line_count(buf) <= MOST_PARSED
+  if not (is_short and pcall(vim.treesitter.start, buf, "markdown")) then
+    vim.bo[buf].syntax = "markdown"
+  end
+end
+
 --- A float over the middle of the screen; `q` and `<Esc>` close it.
 ---@param lines string[]
----@param opts { title: string, filetype?: string, footer?: string }
+---@param opts { title: string, is_markdown?: boolean }
 ---@return integer win
 function M.float(lines, opts)
   local buf = vim.api.nvim_create_buf(false, true)
@@ -79,6 +90,7 @@ function M.float(lines, opts)
   for _, line in ipairs(lines) do
     widest = math.max(widest, vim.api.nvim_strwidth(line:sub(1, 400)))
   end
+  widest = math.max(widest, vim.api.nvim_strwidth(opts.title) + 2)
   local width = math.min(widest + 2, math.floor(vim.o.columns * 0.85), 110)
   local height = math.max(1, math.min(#lines + 1, math.floor(vim.o.lines * 0.75)))
   local win = vim.api.nvim_open_win(buf, true, {
@@ -90,11 +102,12 @@ function M.float(lines, opts)
     border = "rounded",
     style = "minimal",
     title = (" %s "):format(opts.title),
-    footer = opts.footer and (" %s "):format(opts.footer) or nil,
+    footer = " q closes ",
+    footer_pos = "right",
   })
   M.set(win, { wrap = true, linebreak = true, conceallevel = 2, concealcursor = "n" })
-  if opts.filetype then
-    vim.bo[buf].filetype = opts.filetype
+  if opts.is_markdown then
+    M.markdown(buf)
   end
   for _, key in ipairs({ "q", "<Esc>" }) do
     vim.keymap.set("n", key, "<Cmd>close<CR>", { buffer = buf, nowait = true })
