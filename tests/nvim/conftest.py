@@ -11,7 +11,8 @@ from tests.trees import session_bytes
 
 pynvim = pytest.importorskip("pynvim", reason="pynvim is not installed: pip install '.[test]'")
 
-from tests.nvim.editor import Editor, binary  # noqa: E402
+from tests.nvim.editor import Editor  # noqa: E402
+from tests.nvim.find import binary  # noqa: E402
 
 Start = Callable[..., Editor]
 

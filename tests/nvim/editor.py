@@ -7,7 +7,6 @@ waits for a fixed time: `until` asks again until what is expected is there.
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import sys
 import time
@@ -17,15 +16,11 @@ from typing import Any
 
 import pynvim
 
+from tests.nvim.find import binary
+
 ROOT = Path(__file__).resolve().parents[2]
 PLUGIN = ROOT / "editors" / "nvim"
 PATIENCE = 15.0
-
-
-def binary() -> str | None:
-    """The Neovim to test: `PID_NVIM`, the one beside this Python, or the one on the path."""
-    beside = Path(sys.executable).parent / "nvim"
-    return os.environ.get("PID_NVIM") or (str(beside) if beside.is_file() else shutil.which("nvim"))
 
 
 def daemon_command(directory: Path) -> Path:

@@ -23,7 +23,8 @@ from rich.console import Console
 from rich.segment import Segment
 from rich.style import Style
 
-from tests.nvim.editor import PLUGIN, ROOT, binary, environment
+from tests.nvim.editor import PLUGIN, ROOT, environment
+from tests.nvim.find import binary
 
 COLUMNS, LINES = 132, 34
 CELL_WIDTH, CELL_HEIGHT, FONT = 9.03, 17, 15

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.nvim.editor import Editor, binary
+from tests.nvim.editor import Editor
+from tests.nvim.find import binary
 from tests.trees import Word, words
 
 ROLES = {"u": "user", "a": "assistant", "t": "toolResult", "b": "bashExecution"}

@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.nvim.conftest import Start
 from tests.nvim.editor import Editor
+from tests.pi import Pi
 
 Written = Callable[[str], Path]
 
@@ -197,3 +198,21 @@ def test_dim_is_what_a_compaction_stands_for(editor: Editor, session_file: Writt
         """
     )
     assert sorted(dim) == ["a1", "u1"]
+
+
+def test_pi_beside_the_editor(editor: Editor, session_file: Written, pi: Pi) -> None:
+    """What pi appends shows, and pi reads on at the leaf that was chosen here."""
+    path = session_file(BRANCHES)
+    session = pi.open(path)
+    opened(editor, path)
+    session.append([{"role": "user", "content": "From pi", "timestamp": 1_767_225_700_000}])
+    editor.until(lambda: editor.lines()[-1] == "◉ U From pi", "what pi wrote")
+    editor.go_to("With regexes")
+    editor.keys("<CR>")
+    editor.until(lambda: "├─◉ U With regexes" in editor.lines(), "the moved leaf")
+    editor.keys("aFrom here<CR>")
+    editor.until(lambda: "│ ◉ U From here" in editor.lines(), "the message")
+    session.close()
+    again = pi.open(path)
+    assert again.show("branch")[-1] == stored(path)[-1]["id"]
+    again.close()
