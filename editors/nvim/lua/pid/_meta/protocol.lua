@@ -478,6 +478,7 @@
 ---| '"cycle"' # Parents form a circle; it was cut where it closes.
 ---| '"danglingTarget"' # A label or an edit names an entry that is not in the file.
 ---| '"missingFirstKept"' # A compaction's `firstKeptEntryId` is not in the file.
+---| '"noLocks"' # The file system has no locks: other daemons are noticed by the file's size alone.
 ---| string
 
 ---Problems that were found since the last notification, or since the answer to `session/open`.
