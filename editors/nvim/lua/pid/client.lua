@@ -41,6 +41,7 @@ local REPEATABLE = {
 ---@field done fun(err: any, result: any)
 ---@field request_id? integer
 ---@field cancel? fun()
+---@field is_first? boolean Whether it opens a session again: another daemon gets another one.
 
 ---@class pid.Daemon
 ---@field id integer The LSP client.
@@ -115,7 +116,7 @@ local function send_waiting()
 end
 
 local function may_repeat(call)
-  local rule = REPEATABLE[call.method]
+  local rule = not call.is_first and REPEATABLE[call.method]
   return type(rule) == "function" and rule(call.params) or rule == true
 end
 
@@ -149,7 +150,7 @@ local function after_crash(code, signal)
   for _, call in ipairs(was_sent) do
     if may_repeat(call) then
       repeated[#repeated + 1] = call
-    else
+    elseif not call.is_first then
       call.request_id = nil
       call.done(err)
     end
@@ -201,6 +202,7 @@ local function on_init(client, result)
 end
 
 local function handlers()
+  require("pid.news")
   local of = vim.tbl_extend("error", {}, require("pid.sessions").handlers)
   of["pid/summarize"] = require("pid.summarize").handle
   of["window/logMessage"] = function(_, params)
@@ -288,7 +290,7 @@ start = function()
   end
   starting.id = id
   vim.defer_fn(function()
-    if daemon == starting and not starting.ready then
+    if daemon == starting and not starting.lsp then
       give_up({ kind = "daemonEnded", message = "the daemon does not answer" })
     end
   end, PATIENCE_MS)
@@ -315,9 +317,10 @@ function M.request(call)
   end
 end
 
---- Sends a request before all that wait: for opening sessions again.
+--- Sends a request before all that wait, to open a session again. It is not called back if this daemon ends, too.
 ---@param call pid.Call
 function M.request_first(call)
+  call.is_first = true
   send(call)
 end
 

@@ -48,7 +48,14 @@ local function entry_here()
   return session, session.leaf
 end
 
-local function summarised_problems(problems)
+-- Where the daemon keeps its log, by its README.
+local function daemon_log()
+  local is_mac = vim.uv.os_uname().sysname == "Darwin"
+  local state = is_mac and "~/Library/Application Support" or vim.env.XDG_STATE_HOME or "~/.local/state"
+  return vim.fs.normalize(state .. "/pid/pid.log")
+end
+
+local function tell_problems(problems)
   for _, problem in ipairs(problems) do
     notify.warn(("%s: %s"):format(problem.path, problem.message))
   end
@@ -185,7 +192,7 @@ M.subcommands = {
       local result = sessions.request("prompt/build", { cwd = vim.fn.getcwd() })
       local buf = show_text("prompt", vim.split(result.prompt, "\n"), given)
       window.markdown(buf)
-      summarised_problems(result.problems)
+      tell_problems(result.problems)
     end,
   },
   close = {
@@ -198,7 +205,8 @@ M.subcommands = {
     "show what the daemon and this plugin said",
     run = function(given)
       local lines = vim.list_slice(notify.log)
-      lines[#lines + 1] = "More stands in Neovim's log of language servers: " .. vim.lsp.log.get_filename()
+      lines[#lines + 1] = "The daemon's own log: " .. daemon_log()
+      lines[#lines + 1] = "Neovim's log of language servers: " .. vim.lsp.log.get_filename()
       show_text("log", lines, given)
       vim.cmd("normal! G")
     end,

@@ -1,7 +1,6 @@
 --- Compacting: the preview, the run with its progress, cancelling, and the summary.
 
 local config = require("pid.config")
-local events = require("pid.events")
 local Model = require("pid.model")
 local notify = require("pid.notify")
 local sessions = require("pid.sessions")
@@ -10,8 +9,6 @@ local task = require("pid.task")
 local window = require("pid.window")
 
 local M = {}
-
-local own = {} ---@type table<pid.Session, boolean> Sessions whose compaction was asked for here.
 
 ---@param session pid.Session
 ---@return table<string, pid.TreeNode>
@@ -45,14 +42,13 @@ function M.run(session, params)
   sessions.need("session/compact")
   local token = "pid-compaction-" .. vim.uv.hrtime()
   local asked = vim.tbl_extend("keep", params or {}, { workDoneToken = token })
-  own[session] = true
+  session.is_compacted_here = true
   local err, result = task.wait(function(resume)
     task.run(function()
       return sessions.request("session/compact", asked, session)
     end, resume)
   end)
-  own[session] = nil
-  session.compaction = nil
+  session.is_compacted_here, session.compaction = nil, nil
   if err then
     error(err, 0)
   end
@@ -123,24 +119,5 @@ function M.preview(session, params, split)
   )
   vim.api.nvim_win_set_cursor(win, { 1, 0 })
 end
-
-events.on("compaction", function(data)
-  local notice, session = data.compaction, data.session
-  if own[session] then
-    return
-  elseif notice.state == "completed" then
-    local before, after = status.tokens(notice.tokensBefore or 0), status.tokens(notice.tokensAfter or 0)
-    notify.info(("%s compacted: %s → %s tokens"):format(session.name or "session", before, after))
-  elseif notice.state == "failed" then
-    notify.error(notice.error)
-  end
-end)
-
-events.on("usage", function(data)
-  local usage, settings = data.usage, data.session.settings
-  if usage.shouldCompact and not settings.autoCompact and not data.session.compaction then
-    notify.warn(("the context takes %s: :Pid compact makes room"):format(status.usage(usage)))
-  end
-end)
 
 return M

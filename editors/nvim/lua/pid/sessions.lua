@@ -19,6 +19,7 @@ local M = {}
 ---@field settings pid.Settings
 ---@field usage? pid.ContextUsage
 ---@field compaction? pid.CompactionNotice The compaction that runs.
+---@field is_compacted_here? boolean Whether the compaction that runs was asked for in this Neovim.
 ---@field problems pid.Problem[]
 
 local open = {} ---@type pid.Session[] the last used first
@@ -270,8 +271,9 @@ end
 M.handlers = {
   ["session/didChange"] = of_session(changed),
   ["session/contextUsage"] = of_session(function(session, usage)
+    local previous = session.usage
     session.usage = usage
-    events.emit("usage", { session = session, usage = usage })
+    events.emit("usage", { session = session, usage = usage, previous = previous })
   end),
   ["session/compaction"] = of_session(function(session, notice)
     session.compaction = not ENDED[notice.state] and notice or nil
