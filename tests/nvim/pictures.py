@@ -8,14 +8,14 @@ needs tmux and rsvg-convert. Nothing here is a test; a picture is judged by look
 from __future__ import annotations
 
 import argparse
+import json
 import os
-import shutil
 import subprocess
 import tempfile
 import time
 from html import escape
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rich.ansi import AnsiDecoder
 from rich.color import Color
@@ -25,6 +25,8 @@ from rich.style import Style
 
 from tests.nvim.editor import PLUGIN, ROOT, environment
 from tests.nvim.find import binary
+
+Json = dict[str, Any]
 
 COLUMNS, LINES = 132, 34
 CELL_WIDTH, CELL_HEIGHT, FONT = 9.03, 17, 15
@@ -39,15 +41,31 @@ class Step(NamedTuple):
     shows: str
 
 
-SESSION = "pid/data/sample-session.jsonl"
+SESSION = "rounding.jsonl"
 OPEN = Step(f":tab Pid open {SESSION}\r", "entries")
+SETTINGS = "{ contextWindow = 200000, keepRecentTokens = 8000 }"
+GROWN = 20
 SHOTS = {
-    "tree": (OPEN,),
+    "tree": (OPEN, Step("tgg", "tally"), Step("/Next: to\r", "Next: to"), Step("\r", "◉ U Next"), Step(":\x1b", "◉")),
     "context": (OPEN, Step(":tab Pid context\r", "messages")),
-    "preview": (OPEN, Step(":tab Pid compact\r", "Compaction")),
-    "top": (OPEN, Step("gg", "~/")),
+    "preview": (OPEN, Step(":tab Pid compact\r", "Compaction"), Step(":\x1b", "Compaction")),
     "entry": (OPEN, Step("kkkK", "q closes")),
 }
+
+
+def grown(session: str) -> str:
+    """The sample session as if its tools had said more, so that a compaction has something to do."""
+    return "".join(json.dumps(_grown(json.loads(line))) + "\n" for line in session.splitlines())
+
+
+def _grown(entry: Json) -> Json:
+    message = entry.get("message", {})
+    if message.get("role") == "toolResult":
+        text = message["content"][0]["text"]
+        message["content"].append({"type": "text", "text": "\n".join([text] * GROWN)})
+    if usage := message.get("usage"):
+        message["usage"] = {key: value * GROWN if isinstance(value, int) else value for key, value in usage.items()}
+    return entry
 
 
 class Terminal:
@@ -56,9 +74,10 @@ class Terminal:
     def __init__(self, home: Path) -> None:
         self.socket = f"pid-pictures-{os.getpid()}"
         self.env = {**os.environ, **environment(home), "COLORTERM": "truecolor"}
-        shutil.copytree(ROOT / "pid" / "data", home / "pid" / "data")
+        (home / SESSION).write_text(grown((ROOT / "pid" / "data" / "sample-session.jsonl").read_text()))
         nvim = [str(binary()), "--clean", "-i", "NONE", "-n", "--cmd", f"set runtimepath^={PLUGIN} termguicolors"]
-        settings = ["-c", "set laststatus=0 noruler noshowcmd shortmess+=I"]
+        nvim += ["-c", f"lua require('pid').setup({{ settings = {SETTINGS} }})"]
+        settings = ["-c", "set laststatus=0 noruler noshowcmd shortmess+=I showtabline=0 nohlsearch"]
         self.tmux(
             "-f",
             "/dev/null",
@@ -89,7 +108,9 @@ class Terminal:
         for step in steps:
             self.tmux("send-keys", "-l", step.keys)
             deadline = time.monotonic() + 30
-            while step.shows not in self.screen() and time.monotonic() < deadline:
+            while step.shows not in self.screen():
+                if time.monotonic() > deadline:
+                    raise TimeoutError(f"{step.shows!r} never showed:\n{self.screen()}")
                 time.sleep(0.1)
             self.still()
         return self.screen("-e", "-N")

@@ -99,7 +99,10 @@ def test_a_listener_that_fails_harms_nobody(opened: Editor) -> None:
         ({}, ""),
         ({"usage": {"tokens": 84_000, "contextWindow": 200_000, "shouldCompact": False}}, "42% of 200k"),
         ({"usage": {"tokens": 999, "shouldCompact": False}}, "999 tokens"),
-        ({"usage": {"tokens": 190_000, "contextWindow": 200_000, "shouldCompact": True}}, "95% of 200k, full"),
+        (
+            {"usage": {"tokens": 190_000, "contextWindow": 200_000, "shouldCompact": True}},
+            "95% of 200k, compaction is due",
+        ),
         ({"compaction": {"state": "started"}}, "compacting"),
         ({"compaction": {"state": "progress", "chunk": 2, "chunks": 5}}, "compacting 2/5"),
     ],

@@ -10,6 +10,8 @@ local window = require("pid.window")
 
 local M = {}
 
+local ns = vim.api.nvim_create_namespace("pid.compaction")
+
 ---@param session pid.Session
 ---@return table<string, pid.TreeNode>
 local function nodes_of(session)
@@ -98,19 +100,30 @@ local function map(buf, session, plan, params)
   key("q", "leave it", "<Cmd>close<CR>")
 end
 
+---@param buf integer
+---@param text pid.PlanText
+local function colour(buf, text)
+  vim.api.nvim_buf_clear_namespace(buf, ns, 0, -1)
+  for _, place in ipairs(text.spans) do
+    local line, span = place[1], place[2]
+    vim.api.nvim_buf_set_extmark(buf, ns, line, span[1], { end_col = span[2], hl_group = span[3] })
+  end
+end
+
 --- Shows what a compaction would do, to confirm or to leave. In a flow.
 ---@param session pid.Session
 ---@param params? table Of `session/compact`, such as `instructions`.
 ---@param split? string Modifiers as in `:help mods`.
 function M.preview(session, params, split)
   sessions.need("session/previewCompaction")
+  require("pid.highlights").set()
   params = params or {}
   local plan = sessions.request("session/previewCompaction", vim.deepcopy(params), session)
-  local lines = require("pid.plan").lines(plan, nodes_of(session))
+  local text = require("pid.plan").text(plan, nodes_of(session), config.options.tree.icons)
   local buf, is_new = window.buffer(("pid://%s/compaction"):format(session.id), "pid-compaction")
-  window.replace(buf, is_new and { "" } or vim.api.nvim_buf_get_lines(buf, 0, -1, false), lines)
+  window.replace(buf, is_new and { "" } or vim.api.nvim_buf_get_lines(buf, 0, -1, false), text.lines)
+  colour(buf, text)
   vim.b[buf].pid_session = session.id
-  window.markdown(buf)
   map(buf, session, plan, params)
   local win = window.show(buf, split and split ~= "" and split or config.options.tree.split)
   window.set(

@@ -85,11 +85,11 @@ local function said(node)
   return text and ("%s: %s"):format(name, text) or name
 end
 
--- The parts of a node that are its own, wherever it stands, each with its highlight.
+--- The parts of a node that are its own, wherever it stands, each with its highlight.
 ---@param node pid.TreeNode
 ---@param icons table<string, string>
 ---@return [string, string?][]
-local function parts(node, icons)
+function M.node(node, icons)
   local kind = node.role or node.type
   local group = HIGHLIGHTS[kind] or "PidMeta"
   local failed = node.isError or node.damaged or node.stopReason == "error"
@@ -101,17 +101,33 @@ local function parts(node, icons)
   return found
 end
 
+---@class pid.Span
+---@field [1] integer The first byte, from 0.
+---@field [2] integer The byte behind the last.
+---@field [3] string The highlight.
+
+--- Parts as one line, and the highlights in it.
+---@param all [string, string?][]
+---@return { text: string, spans: pid.Span[] }
+function M.joined(all)
+  local texts, spans, start = {}, {}, 0
+  for index, part in ipairs(all) do
+    local stop = start + #part[1]
+    if part[2] and stop > start then
+      spans[#spans + 1] = { start, stop, part[2] }
+    end
+    texts[index], start = part[1], stop
+  end
+  return { text = (table.concat(texts):gsub("[\n%z]", " ")), spans = spans }
+end
+
 ---@param node pid.TreeNode
 ---@param view pid.View
 ---@return string
 local function own_text(node, view)
   local text = view.texts[node]
   if not text then
-    local texts = {}
-    for index, part in ipairs(parts(node, view.icons)) do
-      texts[index] = part[1]
-    end
-    text = table.concat(texts):gsub("[\n%z]", " ")
+    text = M.joined(M.node(node, view.icons)).text
     view.texts[node] = text
   end
   return text
@@ -144,7 +160,10 @@ local function all_parts(rows, index, view)
   local id = rows.ids[index]
   local group = (id == "" or view.path[id]) and "PidPath" or "PidGraph"
   local all = { { graph(rows, index), "PidGraph" }, { mark(rows, index, view), group }, { " " } }
-  vim.list_extend(all, id == "" and { { view.title, "PidTitle" } } or parts(view.model.nodes[id], view.icons))
+  vim.list_extend(
+    all,
+    id == "" and { { view.title, "PidTitle" } } or M.node(view.model.nodes[id], view.icons)
+  )
   all[#all + 1] = { folded(rows, index), "PidFolded" }
   return all
 end
@@ -155,16 +174,13 @@ local NEVER_DIM = { PidGraph = true, PidPath = true, PidLabel = true }
 ---@param rows pid.Rows
 ---@param index integer
 ---@param view pid.View
----@return [integer, integer, string][]
+---@return pid.Span[]
 function M.spans(rows, index, view)
-  local is_dim = view.summarised[rows.ids[index]]
-  local spans, start = {}, 0
-  for _, part in ipairs(all_parts(rows, index, view)) do
-    local stop, group = start + #part[1], part[2]
-    if group and stop > start then
-      spans[#spans + 1] = { start, stop, is_dim and not NEVER_DIM[group] and "PidSummarised" or group }
+  local spans = M.joined(all_parts(rows, index, view)).spans
+  if view.summarised[rows.ids[index]] then
+    for _, span in ipairs(spans) do
+      span[3] = NEVER_DIM[span[3]] and span[3] or "PidSummarised"
     end
-    start = stop
   end
   return spans
 end

@@ -22,7 +22,11 @@ function M.usage(usage)
     return M.tokens(usage.tokens) .. " tokens"
   end
   local share = math.floor(100 * usage.tokens / usage.contextWindow + 0.5)
-  return ("%d%% of %s%s"):format(share, M.tokens(usage.contextWindow), usage.shouldCompact and ", full" or "")
+  return ("%d%% of %s%s"):format(
+    share,
+    M.tokens(usage.contextWindow),
+    usage.shouldCompact and ", compaction is due" or ""
+  )
 end
 
 ---@param compaction? pid.CompactionNotice
