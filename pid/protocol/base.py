@@ -95,6 +95,8 @@ Timestamp = Annotated[str, Meta(pattern=_TIMESTAMP)]
 Date = Annotated[str, Meta(pattern=_DATE)]
 Count = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(ge=1)]
+Token = str | int
+"""LSP's: names a request, or its progress."""
 
 # Stored bytes, spliced into a reply as they are. The schema shows what they hold.
 RawEntry = Annotated[Raw, Meta(extra_json_schema={"$ref": "#/$defs/Entry"})]

@@ -16,13 +16,12 @@ from pid.protocol.base import (
     SessionParams,
     SummarizerName,
     Timestamp,
+    Token,
     Wire,
     at_most_one,
 )
 from pid.protocol.context import ContextUsage
 from pid.protocol.sessions import ModelRef, RunningCompaction
-
-Token = str | int
 
 
 class NewEntry(Wire):

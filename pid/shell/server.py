@@ -4,13 +4,17 @@ Params come in as wire types, results go out as wire types; what a request means
 """
 
 import asyncio
+import datetime
 import os
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Final
 
+import msgspec
+
 from pid import __version__
 from pid.adapters.catalog import Places
+from pid.adapters.listing import Lister
 from pid.core.appending import Sent, read_sent
 from pid.core.overlay import Overlay, Planned, Stamp, plan_append, plan_move
 from pid.protocol import (
@@ -23,20 +27,29 @@ from pid.protocol import (
     AppendResult,
     BranchParams,
     CloseParams,
+    ConfigureParams,
     ContextParams,
     ContextResult,
+    ContinueParams,
+    ContinueResult,
     CreateParams,
     EntriesParams,
     EntriesResult,
+    ForkParams,
     InitializationOptions,
     InitializeParams,
     Limits,
+    ListParams,
+    ListResult,
     OpenParams,
     PidServerCapability,
     Placement,
+    PromptParams,
+    PromptResult,
     SessionState,
     SetLeafParams,
     SetLeafResult,
+    Settings,
     StateParams,
     TreeParams,
     TreeResult,
@@ -44,10 +57,15 @@ from pid.protocol import (
 )
 from pid.service import answers, answers_tree
 from pid.service.follow import follow
+from pid.service.forking import fork
+from pid.service.listing import Listings
 from pid.service.notices import tell_change
+from pid.service.prompting import build_prompt
 from pid.service.session import Session, Surroundings
 from pid.service.store import Store
 from pid.service.writing import Plan, Written
+from pid.shell.folders import workspace_folders
+from pid.shell.progress import progress
 from pid.shell.rpc import RpcServer, after_response, register
 
 SUMMARIZERS: Final[list[str]] = []
@@ -73,11 +91,14 @@ class ClientOutlet:
 class Daemon:
     """The handlers, and the store that they share. `store` is made at `initialize`, with what the client set up."""
 
-    def __init__(self, around: Surroundings, outlet: ClientOutlet, max_message: int) -> None:
+    def __init__(self, around: Surroundings, outlet: ClientOutlet, max_message: int, lister: Lister) -> None:
         self.around = around
+        self.lister = lister
         self.outlet = outlet
         self.max_message = max_message
+        self.home = os.path.expanduser("~")
         self.store = Store(Places.of(os.environ), around)
+        self.listings = Listings(self.store, lister, ())
         self.following: asyncio.Task[None] | None = None
         self.server = RpcServer(
             "pid", __version__, on_initialize=self.initialize, on_shutdown=self.shutdown, max_message=max_message
@@ -91,7 +112,10 @@ class Daemon:
         return {
             "session/create": self.create,
             "session/open": self.open,
+            "session/continueRecent": self.continue_recent,
+            "session/fork": self.fork,
             "session/close": self.close,
+            "session/list": self.list_sessions,
             "session/getState": self.get_state,
             "session/append": self.append,
             "session/appendBatch": self.append_batch,
@@ -100,6 +124,8 @@ class Daemon:
             "session/getBranch": self.get_branch,
             "session/getEntries": self.get_entries,
             "session/buildContext": self.build_context,
+            "session/configure": self.configure,
+            "prompt/build": self.build_prompt,
         }
 
     def initialize(self, params: InitializeParams) -> PidServerCapability:
@@ -107,8 +133,14 @@ class Daemon:
         client = params.capabilities.experimental.pid
         options = params.initialization_options or InitializationOptions()
         self.outlet.named = frozenset(client.notifications) & NOTIFICATIONS.keys()
-        places = Places.of(os.environ, agent_dir=options.agent_dir, session_dir=options.session_dir)
+        places = Places.of(
+            os.environ,
+            agent_dir=options.agent_dir,
+            session_dir=options.session_dir,
+            trusted_roots=options.trusted_roots,
+        )
         self.store = Store(places, self.around, (options.settings,))
+        self.listings = Listings(self.store, self.lister, workspace_folders(params))
         self.following = asyncio.create_task(follow(self.store.orders))
         return PidServerCapability(
             protocol_version=min(client.protocol_version, PROTOCOL_VERSION),
@@ -129,6 +161,20 @@ class Daemon:
 
     async def open(self, params: OpenParams) -> SessionState:
         return (await self.store.open(params)).session.state()
+
+    async def continue_recent(self, params: ContinueParams) -> ContinueResult:
+        resident, created = await self.listings.continue_recent(params)
+        return ContinueResult(created=created, **msgspec.structs.asdict(resident.session.state()))
+
+    async def fork(self, params: ForkParams) -> SessionState:
+        return (await fork(self.store, params)).session.state()
+
+    async def list_sessions(self, params: ListParams) -> ListResult:
+        with progress(self.server, params.work_done_token, "Listing sessions") as tell:
+            return await self.listings.page(params, tell)
+
+    async def configure(self, params: ConfigureParams) -> Settings:
+        return (await self._settled(params.session_id)).configure(params.settings)
 
     async def close(self, params: CloseParams) -> None:
         await self.store.close(params.session_id, force=params.force)
@@ -167,6 +213,12 @@ class Daemon:
 
     async def build_context(self, params: ContextParams) -> ContextResult:
         return await answers.build_context(await self._settled(params.session_id), params)
+
+    async def build_prompt(self, params: PromptParams) -> PromptResult:
+        agent_dir, loop = self.store.places.agent_dir, asyncio.get_running_loop()
+        today = datetime.datetime.now().astimezone().date()
+        build = partial(build_prompt, params, home=self.home, agent_dir=agent_dir, today=today)
+        return await loop.run_in_executor(self.around.threads, build)
 
     async def _settled(self, session_id: str) -> Session:
         """The session once the writes that came before are done."""
