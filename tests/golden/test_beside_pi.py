@@ -86,7 +86,7 @@ async def _every_type(resident: Resident) -> None:
     for entry in (
         {"type": "model_change", "provider": "openai", "modelId": "m2"},
         {"type": "thinking_level_change", "thinkingLevel": "high"},
-        {"type": "session_info", "name": "A\nname"},
+        {"type": "session_info", "name": "A name"},
         {"type": "custom", "customType": "x", "data": {"k": 1.0}},
         {"type": "custom_message", "customType": "x", "content": "said", "display": True},
         {"type": "branch_summary", "fromId": "u2", "summary": "B"},
