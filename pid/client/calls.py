@@ -117,7 +117,7 @@ async def pages(call: Callable[P, Coroutine[Any, Any, Page]], *args: P.args, **k
 
 
 def raw(value: Any) -> msgspec.Raw:
-    """A value as the raw JSON that entries and messages are sent as."""
+    """A value as the raw JSON that entries are sent as. Raises UnicodeEncodeError for a lone surrogate."""
     return msgspec.Raw(msgspec.json.encode(value))
 
 

@@ -30,6 +30,7 @@ from pid.protocol import (
     ConfigureParams,
     ContextParams,
     ContextResult,
+    ContextWarning,
     ContinueParams,
     ContinueResult,
     CreateParams,
@@ -60,6 +61,7 @@ from pid.service.follow import follow
 from pid.service.forking import fork
 from pid.service.listing import Listings
 from pid.service.notices import tell_change
+from pid.service.payloads import plan_api_message
 from pid.service.prompting import build_prompt
 from pid.service.session import Session, Surroundings
 from pid.service.store import Store
@@ -183,13 +185,21 @@ class Daemon:
         return (await self._settled(params.session_id)).state()
 
     async def append(self, params: AppendParams) -> AppendResult:
+        if params.format is not None:
+            return await self._append_message(params)
         entries = [read_sent(bytes(params.entry), "entry")]
-        written, fields = await self._append(params, entries)
+        written, fields = await self._append(params, partial(_plan_append, params, entries))
         return AppendResult(entry_id=written.planned.entry_ids[0], **fields)
+
+    async def _append_message(self, params: AppendParams) -> AppendResult:
+        told: list[ContextWarning] = []
+        written, fields = await self._append(params, partial(plan_api_message, params, told))
+        ids = list(written.planned.entry_ids)
+        return AppendResult(entry_id=ids[-1], entry_ids=ids, warnings=told or None, **fields)
 
     async def append_batch(self, params: AppendBatchParams) -> AppendBatchResult:
         entries = [read_sent(bytes(raw), f"entries[{index}]") for index, raw in enumerate(params.entries)]
-        written, fields = await self._append(params, entries)
+        written, fields = await self._append(params, partial(_plan_append, params, entries))
         return AppendBatchResult(entry_ids=list(written.planned.entry_ids), **fields)
 
     async def set_leaf(self, params: SetLeafParams) -> SetLeafResult:
@@ -226,8 +236,8 @@ class Daemon:
         await resident.order.settled()
         return resident.session
 
-    async def _append(self, params: Placement, entries: list[Sent]) -> tuple[Written, dict[str, Any]]:
-        written, session = await self._write(params.session_id, partial(_plan_append, params, entries), "append")
+    async def _append(self, params: Placement, plan: Plan) -> tuple[Written, dict[str, Any]]:
+        written, session = await self._write(params.session_id, plan, "append")
         planned = written.planned
         return written, {
             "parent_id": planned.parent_id,

@@ -194,7 +194,7 @@ TREE = [
         {"type": "note", "id": "a_-9", "timestamp": ISO, "anything": [1]},
         {"type": GONE, "id": "a b", "timestamp": "2026-01-31T12:00:00Z"},
     ),
-    Example(p.AppendParams, {**PLACE, "entry": {"type": "x"}}, {**WRONG_PLACE, "entry": GONE}),
+    Example(p.AppendParams, {**PLACE, "entry": {"type": "x"}}, {**WRONG_PLACE, "format": "other"}),
     Example(p.AppendBatchParams, {**PLACE, "entries": [{"type": "x"}]}, {**WRONG_PLACE, "entries": {"type": "x"}}),
     Example(
         p.AppendResult,
