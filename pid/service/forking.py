@@ -5,24 +5,25 @@ own, so appends to it go on. Cancelled or failed, nothing stays behind. A sessio
 is said where its file goes.
 """
 
+import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
 from pid.adapters.fork_file import ForkFile
 from pid.adapters.held import Held, HeldBytes
+from pid.adapters.journal import Journal
 from pid.adapters.memory import MemoryJournal
-from pid.core.fork import Part, Source, Stamp, fork_header, fork_of
+from pid.core.carry import carried, places_of
+from pid.core.fork import PathFork, Source, Stamp, WholeFork, fork_header, fork_of
 from pid.core.tree import Tree
 from pid.entries import FORMAT_VERSION, iso_of
 from pid.errors import InvalidParams
-from pid.protocol import ForkParams, OpenParams
+from pid.protocol import ForkParams
 from pid.service.session import Session
 from pid.service.store import Resident, Store, free_path
 from pid.service.threads import stoppable, unstoppable
-
-GoingOn = Callable[[], None]
 
 
 async def fork(store: Store, params: ForkParams) -> Resident:
@@ -38,10 +39,9 @@ async def fork(store: Store, params: ForkParams) -> Resident:
         try:
             if isinstance(held, HeldBytes) and params.session_dir is None:
                 return await _in_memory(store, session, source, held, params)
-            path = await _as_file(store, session, source, held, params)
+            return await _as_file(store, session, source, held, params)
         finally:
             held.close()
-    return await store.open(OpenParams(path=path, settings=params.settings))
 
 
 @asynccontextmanager
@@ -87,32 +87,61 @@ def _header(session: Session, held: Held | HeldBytes, own: dict[str, Any]) -> by
     return fork_header(held.read(*session.journal.scanner.header_span), given | own)
 
 
-async def _as_file(store: Store, session: Session, source: Source, held: Held | HeldBytes, params: ForkParams) -> str:
-    """Makes the fork's file; its path."""
+async def _as_file(
+    store: Store, session: Session, source: Source, held: Held | HeldBytes, params: ForkParams
+) -> Resident:
     stamp, own = _own(store, session, params)
     if not own["cwd"] and params.session_dir is None:
         raise InvalidParams("cwd: the source names no working directory; say where the fork belongs", path="cwd")
+    header = _header(session, held, own)
     path = free_path(store.places.directory(own["cwd"], params.session_dir), own["id"], stamp.timestamp)
     file = ForkFile.create(path)
     try:
-        file.put(_header(session, held, own))
-        await stoppable(
-            store.around.threads,
-            lambda going_on: _copy(file, fork_of(source, stamp).parts(held), held, going_on),
-        )
+        file.put(header)
+        fork = await stoppable(store.around.threads, lambda going_on: _copy(file, source, stamp, held, going_on))
         session.check()  # what was copied is the session that was asked for
         await unstoppable(store.around.threads, file.publish)
     finally:
         file.discard()
-    return path
+    return await _opened(store, session, fork, path, header, held, params)
 
 
-def _copy(file: ForkFile, parts: Iterator[Part], held: Held | HeldBytes, going_on: GoingOn) -> None:
-    for part in parts:
+def _copy(
+    file: ForkFile, source: Source, stamp: Stamp, held: Held | HeldBytes, going_on: Callable[[], None]
+) -> WholeFork | PathFork:
+    fork = fork_of(source, stamp)
+    for part in fork.parts(held):
         if isinstance(part, bytes):
             file.put(part)
         else:
             file.copy(held, *part, going_on)
+    return fork
+
+
+async def _opened(
+    store: Store,
+    session: Session,
+    fork: WholeFork | PathFork,
+    path: str,
+    header: bytes,
+    held: Held | HeldBytes,
+    params: ForkParams,
+) -> Resident:
+    """Opens the fork: a sound session's index is carried over, any other fork is read."""
+    tree = Tree()
+    journal = Journal.open(path, tree.rows)
+    try:
+        sound = not session.problems and session.journal.scanner.header_span[0] == 0
+        if sound and (places := places_of(fork, len(header))):
+            for batch in carried(fork, places, held):
+                tree.extend(batch)
+                await asyncio.sleep(0)
+            lines = session.journal.scanner.line + fork.breaks if isinstance(fork, WholeFork) else 1 + len(fork.kept)
+            journal.begin_at(header + b"\n", places.end, lines)
+        return store.keep(await store.load(journal, tree), params.settings)
+    except BaseException:
+        journal.close()
+        raise
 
 
 async def _in_memory(store: Store, session: Session, source: Source, held: HeldBytes, params: ForkParams) -> Resident:
