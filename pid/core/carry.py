@@ -17,18 +17,24 @@ SLICE_ROWS: Final = 2048
 """Rows of one batch: a few milliseconds of the loop's time."""
 
 
-class Carried(NamedTuple):
-    """What of a fork is known without reading it: `places` (starts and sizes) of its rows, and where they end."""
+class Places(NamedTuple):
+    """Where the kept entries stand in the fork: starts and sizes; where they end, and on which line.
+
+    `shift` is how much further on all stand than in the source, if it is the same for all.
+    """
 
     starts: Sequence[int]
     sizes: Sequence[int]
     end: int
+    line: int
+    shift: int | None = None
 
 
-def places_of(fork: WholeFork | PathFork, header_size: int) -> Carried | None:
-    """Where the kept entries stand behind a header of that size, once the parts were made; None if it is unknown.
+def places_of(fork: WholeFork | PathFork, header_size: int, lines: int) -> Places | None:
+    """The places behind a header of that size, once the parts were made; None if they are unknown.
 
-    It is known of a path, and of everything if no line was written anew. The source must have no problems.
+    They are known of a path, and of everything if no line was written anew. The source must have no problems, and
+    its header on the first of its `lines`.
     """
     tree = fork.source.tree
     if fork.source.version < FORMAT_VERSION:
@@ -37,13 +43,13 @@ def places_of(fork: WholeFork | PathFork, header_size: int) -> Carried | None:
         shift = header_size + fork.breaks - fork.source.start
         end = fork.source.end + shift + (not fork.source.closed)
         starts = [start + shift for start in tree.starts[: len(fork.kept)]]
-        return None if fork.written or not starts else Carried(starts, tree.sizes, end)
+        return None if fork.written else Places(starts, tree.sizes, end, lines + fork.breaks, shift)
     sizes = [len(fork.written[row]) if row in fork.written else tree.sizes[row] for row in fork.kept]
     ends = list(accumulate((size + 1 for size in sizes), initial=header_size + 1))
-    return Carried(ends[:-1], sizes, ends[-1])
+    return Places(ends[:-1], sizes, ends[-1], 1 + len(sizes))
 
 
-def carried(fork: WholeFork | PathFork, places: Carried, stored: Stored) -> Iterator[Batch]:
+def carried(fork: WholeFork | PathFork, places: Places, stored: Stored) -> Iterator[Batch]:
     """The rows of the kept entries, as a scan of the fork would give them but for the lines that they are on."""
     tree, kept = fork.source.tree, fork.kept
     whole = isinstance(fork, WholeFork)
