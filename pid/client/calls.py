@@ -17,17 +17,24 @@ from pid.protocol import (
     AppendResult,
     BranchParams,
     CloseParams,
+    ConfigureParams,
     ContextParams,
     ContextResult,
+    ContinueParams,
+    ContinueResult,
     CreateParams,
     EntriesParams,
     EntriesResult,
+    ForkParams,
+    ListParams,
+    ListResult,
     OpenParams,
     PromptParams,
     PromptResult,
     SessionState,
     SetLeafParams,
     SetLeafResult,
+    Settings,
     StateParams,
     TreeParams,
     TreeResult,
@@ -76,7 +83,10 @@ class SessionCalls(Calls):
 
     create = Request("session/create", CreateParams, SessionState)
     open = Request("session/open", OpenParams, SessionState)
+    continue_recent = Request("session/continueRecent", ContinueParams, ContinueResult)
+    fork = Request("session/fork", ForkParams, SessionState)
     close = Request("session/close", CloseParams, NoneType)
+    list = Request("session/list", ListParams, ListResult)
     get_state = Request("session/getState", StateParams, SessionState)
     append = Request("session/append", AppendParams, AppendResult)
     append_batch = Request("session/appendBatch", AppendBatchParams, AppendBatchResult)
@@ -85,6 +95,7 @@ class SessionCalls(Calls):
     get_branch = Request("session/getBranch", BranchParams, EntriesResult)
     get_entries = Request("session/getEntries", EntriesParams, EntriesResult)
     build_context = Request("session/buildContext", ContextParams, ContextResult)
+    configure = Request("session/configure", ConfigureParams, Settings)
 
 
 class PromptCalls(Calls):
