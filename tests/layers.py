@@ -61,7 +61,9 @@ HEAVY = frozenset({"anthropic", "tiktoken", "bpe_openai", "rich"})
 
 OPENERS: dict[str, str] = {
     "pid.adapters.journal": "session files, and nothing else opens one",
+    "pid.adapters.fork_file": "the file of a fork, before it is a session",
     "pid.adapters.files": "small text files of the user: context files, skills, settings",
+    "pid.adapters.listing_index": "what listings keep in the cache directory",
     "pid.adapters.tokenizer": "the ranks that the package ships",
     "pid.shell.demo": "the sample session and the copy of it that the demo works on",
     "pid.shell.screen": "the null device, which takes the place of an output that broke",

@@ -17,15 +17,22 @@ from pid.protocol import (
     AppendResult,
     BranchParams,
     CloseParams,
+    ConfigureParams,
     ContextParams,
     ContextResult,
+    ContinueParams,
+    ContinueResult,
     CreateParams,
     EntriesParams,
     EntriesResult,
+    ForkParams,
+    ListParams,
+    ListResult,
     OpenParams,
     SessionState,
     SetLeafParams,
     SetLeafResult,
+    Settings,
     StateParams,
     TreeParams,
     TreeResult,
@@ -74,7 +81,10 @@ class SessionCalls(Calls):
 
     create = Request("session/create", CreateParams, SessionState)
     open = Request("session/open", OpenParams, SessionState)
+    continue_recent = Request("session/continueRecent", ContinueParams, ContinueResult)
+    fork = Request("session/fork", ForkParams, SessionState)
     close = Request("session/close", CloseParams, NoneType)
+    list = Request("session/list", ListParams, ListResult)
     get_state = Request("session/getState", StateParams, SessionState)
     append = Request("session/append", AppendParams, AppendResult)
     append_batch = Request("session/appendBatch", AppendBatchParams, AppendBatchResult)
@@ -83,6 +93,7 @@ class SessionCalls(Calls):
     get_branch = Request("session/getBranch", BranchParams, EntriesResult)
     get_entries = Request("session/getEntries", EntriesParams, EntriesResult)
     build_context = Request("session/buildContext", ContextParams, ContextResult)
+    configure = Request("session/configure", ConfigureParams, Settings)
 
 
 class Paged(Protocol):
@@ -106,7 +117,7 @@ async def pages(call: Callable[P, Coroutine[Any, Any, Page]], *args: P.args, **k
 
 
 def raw(value: Any) -> msgspec.Raw:
-    """A value as the raw JSON that entries and messages are sent as."""
+    """A value as the raw JSON that entries are sent as. Raises UnicodeEncodeError for a lone surrogate."""
     return msgspec.Raw(msgspec.json.encode(value))
 
 

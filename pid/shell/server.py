@@ -10,8 +10,11 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Final
 
+import msgspec
+
 from pid import __version__
 from pid.adapters.catalog import Places
+from pid.adapters.listing import Lister
 from pid.core.appending import Sent, read_sent
 from pid.core.overlay import Overlay, Planned, Stamp, plan_append, plan_move
 from pid.protocol import (
@@ -24,14 +27,21 @@ from pid.protocol import (
     AppendResult,
     BranchParams,
     CloseParams,
+    ConfigureParams,
     ContextParams,
     ContextResult,
+    ContextWarning,
+    ContinueParams,
+    ContinueResult,
     CreateParams,
     EntriesParams,
     EntriesResult,
+    ForkParams,
     InitializationOptions,
     InitializeParams,
     Limits,
+    ListParams,
+    ListResult,
     OpenParams,
     PidServerCapability,
     Placement,
@@ -40,6 +50,7 @@ from pid.protocol import (
     SessionState,
     SetLeafParams,
     SetLeafResult,
+    Settings,
     StateParams,
     TreeParams,
     TreeResult,
@@ -47,11 +58,16 @@ from pid.protocol import (
 )
 from pid.service import answers, answers_tree
 from pid.service.follow import follow
+from pid.service.forking import fork
+from pid.service.listing import Listings
 from pid.service.notices import tell_change
+from pid.service.payloads import plan_api_message
 from pid.service.prompting import build_prompt
 from pid.service.session import Session, Surroundings
 from pid.service.store import Store
 from pid.service.writing import Plan, Written
+from pid.shell.folders import workspace_folders
+from pid.shell.progress import progress
 from pid.shell.rpc import RpcServer, after_response, register
 
 SUMMARIZERS: Final[list[str]] = []
@@ -77,12 +93,14 @@ class ClientOutlet:
 class Daemon:
     """The handlers, and the store that they share. `store` is made at `initialize`, with what the client set up."""
 
-    def __init__(self, around: Surroundings, outlet: ClientOutlet, max_message: int) -> None:
+    def __init__(self, around: Surroundings, outlet: ClientOutlet, max_message: int, lister: Lister) -> None:
         self.around = around
+        self.lister = lister
         self.outlet = outlet
         self.max_message = max_message
         self.home = os.path.expanduser("~")
         self.store = Store(Places.of(os.environ), around)
+        self.listings = Listings(self.store, lister, ())
         self.following: asyncio.Task[None] | None = None
         self.server = RpcServer(
             "pid", __version__, on_initialize=self.initialize, on_shutdown=self.shutdown, max_message=max_message
@@ -96,7 +114,10 @@ class Daemon:
         return {
             "session/create": self.create,
             "session/open": self.open,
+            "session/continueRecent": self.continue_recent,
+            "session/fork": self.fork,
             "session/close": self.close,
+            "session/list": self.list_sessions,
             "session/getState": self.get_state,
             "session/append": self.append,
             "session/appendBatch": self.append_batch,
@@ -105,6 +126,7 @@ class Daemon:
             "session/getBranch": self.get_branch,
             "session/getEntries": self.get_entries,
             "session/buildContext": self.build_context,
+            "session/configure": self.configure,
             "prompt/build": self.build_prompt,
         }
 
@@ -113,8 +135,14 @@ class Daemon:
         client = params.capabilities.experimental.pid
         options = params.initialization_options or InitializationOptions()
         self.outlet.named = frozenset(client.notifications) & NOTIFICATIONS.keys()
-        places = Places.of(os.environ, agent_dir=options.agent_dir, session_dir=options.session_dir)
+        places = Places.of(
+            os.environ,
+            agent_dir=options.agent_dir,
+            session_dir=options.session_dir,
+            trusted_roots=options.trusted_roots,
+        )
         self.store = Store(places, self.around, (options.settings,))
+        self.listings = Listings(self.store, self.lister, workspace_folders(params))
         self.following = asyncio.create_task(follow(self.store.orders))
         return PidServerCapability(
             protocol_version=min(client.protocol_version, PROTOCOL_VERSION),
@@ -136,6 +164,20 @@ class Daemon:
     async def open(self, params: OpenParams) -> SessionState:
         return (await self.store.open(params)).session.state()
 
+    async def continue_recent(self, params: ContinueParams) -> ContinueResult:
+        resident, created = await self.listings.continue_recent(params)
+        return ContinueResult(created=created, **msgspec.structs.asdict(resident.session.state()))
+
+    async def fork(self, params: ForkParams) -> SessionState:
+        return (await fork(self.store, params)).session.state()
+
+    async def list_sessions(self, params: ListParams) -> ListResult:
+        with progress(self.server, params.work_done_token, "Listing sessions") as tell:
+            return await self.listings.page(params, tell)
+
+    async def configure(self, params: ConfigureParams) -> Settings:
+        return (await self._settled(params.session_id)).configure(params.settings)
+
     async def close(self, params: CloseParams) -> None:
         await self.store.close(params.session_id, force=params.force)
 
@@ -143,13 +185,21 @@ class Daemon:
         return (await self._settled(params.session_id)).state()
 
     async def append(self, params: AppendParams) -> AppendResult:
+        if params.format is not None:
+            return await self._append_message(params)
         entries = [read_sent(bytes(params.entry), "entry")]
-        written, fields = await self._append(params, entries)
+        written, fields = await self._append(params, partial(_plan_append, params, entries))
         return AppendResult(entry_id=written.planned.entry_ids[0], **fields)
+
+    async def _append_message(self, params: AppendParams) -> AppendResult:
+        told: list[ContextWarning] = []
+        written, fields = await self._append(params, partial(plan_api_message, params, told))
+        ids = list(written.planned.entry_ids)
+        return AppendResult(entry_id=ids[-1], entry_ids=ids, warnings=told or None, **fields)
 
     async def append_batch(self, params: AppendBatchParams) -> AppendBatchResult:
         entries = [read_sent(bytes(raw), f"entries[{index}]") for index, raw in enumerate(params.entries)]
-        written, fields = await self._append(params, entries)
+        written, fields = await self._append(params, partial(_plan_append, params, entries))
         return AppendBatchResult(entry_ids=list(written.planned.entry_ids), **fields)
 
     async def set_leaf(self, params: SetLeafParams) -> SetLeafResult:
@@ -186,8 +236,8 @@ class Daemon:
         await resident.order.settled()
         return resident.session
 
-    async def _append(self, params: Placement, entries: list[Sent]) -> tuple[Written, dict[str, Any]]:
-        written, session = await self._write(params.session_id, partial(_plan_append, params, entries), "append")
+    async def _append(self, params: Placement, plan: Plan) -> tuple[Written, dict[str, Any]]:
+        written, session = await self._write(params.session_id, plan, "append")
         planned = written.planned
         return written, {
             "parent_id": planned.parent_id,

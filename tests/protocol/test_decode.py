@@ -113,8 +113,7 @@ def test_rules_between_fields_name_a_field_too(kind, raw, path):
         (p.AppendParams, b'"entry":{},"includeUsage":true', "includeUsage"),
         (p.SetLeafParams, b'"entryId":"e","summarize":true', "summarize"),
         (p.SetLeafParams, b'"entryId":"e","summarize":{"instructions":"i"}', "summarize"),
-        (p.ContextParams, b'"cacheBreakpoints":2', "cacheBreakpoints"),
-        (p.ContextParams, b'"pruneToolResults":{}', "pruneToolResults"),
+        (p.ContextParams, b'"includeUsage":true', "includeUsage"),
     ],
 )
 def test_a_field_that_does_not_work_yet_is_refused_and_not_passed_over(kind, sent, path):
