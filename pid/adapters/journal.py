@@ -300,6 +300,10 @@ class Journal:
         self._prints[1] = (start, self._pread(self.end - start, start))
         self._seen = seen
 
+    def is_file(self, found: os.stat_result) -> bool:
+        """Whether this is the file that was found, under whatever name."""
+        return (found.st_dev, found.st_ino) == self._seen[:2]
+
     def size(self) -> int:
         """Bytes of the file as it is now."""
         return os.fstat(self._fd).st_size

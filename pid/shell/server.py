@@ -233,6 +233,7 @@ class Daemon:
     async def _settled(self, session_id: str) -> Session:
         """The session once the writes that came before are done."""
         resident = self.store.get(session_id)
+        after_response(resident.hold())
         await resident.order.settled()
         return resident.session
 
@@ -250,6 +251,7 @@ class Daemon:
     async def _write(self, session_id: str, plan: Plan, cause: str) -> tuple[Written, Session]:
         """Writes, and tells the change behind the answer."""
         resident = self.store.get(session_id)
+        after_response(resident.hold())
         written = await resident.order.write(plan, cause)
         after_response(partial(tell_change, resident.session, written.change))
         return written, resident.session
