@@ -10,7 +10,8 @@ from collections.abc import Awaitable, Callable, Iterator
 from itertools import chain
 from typing import Final
 
-from pid.adapters.journal import Journal, Span, changed_on_disk
+from pid.adapters.failures import changed_on_disk
+from pid.adapters.journal import Journal, Span
 from pid.adapters.replacing import DRAFT, keep, take_name
 from pid.core.migration import migrated_entry, migrated_header
 from pid.core.tree import Tree
