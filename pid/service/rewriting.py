@@ -40,7 +40,10 @@ async def rewrite(session: Session, journal: Journal, in_thread: InThread) -> No
             await asyncio.sleep(0)
         await _read(draft, tree)
         if not _continues(tree, session.tree):
-            message = f"{journal.path} cannot be made a file of version 3 without changing its tree."
+            message = (
+                f"{journal.path} cannot be made a file of version 3: a damaged line would be an entry there. "
+                "`pid doctor` names the line; take it out, and open the file again."
+            )
             raise WriteFailed(message, errno=errno.EINVAL, outcome="notWritten", retryable=False)
         await in_thread(lambda: keep(journal, draft))
         take_name(journal, draft)
