@@ -9,6 +9,7 @@ import hashlib
 import os
 from typing import Final
 
+import msgspec
 import orjson
 from msgspec import UNSET
 
@@ -20,26 +21,42 @@ from pid.core.overlay import plan_append
 from pid.core.tree import ROOT, Tree
 from pid.entries import FORMAT_VERSION, iso_of
 from pid.errors import SessionExists, SessionNotFound
-from pid.protocol import CreateParams, OpenParams, Placement, SettingsUpdate
+from pid.protocol import CreateParams, OpenParams, Placement, SessionState, SettingsUpdate
+from pid.service.compactor import Compactor, Workshop
 from pid.service.session import Session, Surroundings
+from pid.service.watch import Watch
 from pid.service.writing import WriteOrder
 
 _SUFFIX_LENGTH: Final = 6
 
 
 class Resident:
-    """An open session with its write order."""
+    """An open session with its write order, its compactions, and the watch over its context."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, workshop: Workshop) -> None:
         self.session = session
         self.order = WriteOrder(session)
+        self.compactor = Compactor(session, self.order, workshop)
+        self.watch = Watch(self.compactor)
+
+    def state(self) -> SessionState:
+        """The session as it is now."""
+        running = self.compactor.running
+        return msgspec.structs.replace(self.session.state(), compaction=running.told() if running else None)
 
 
 class Store:
     """See the module. `layers` are the settings below those given at opening, the highest first."""
 
-    def __init__(self, places: Places, around: Surroundings, layers: tuple[SettingsUpdate | None, ...] = ()) -> None:
+    def __init__(
+        self,
+        places: Places,
+        around: Surroundings,
+        workshop: Workshop,
+        layers: tuple[SettingsUpdate | None, ...] = (),
+    ) -> None:
         self.places = places
+        self.workshop = workshop
         self.around = around
         self.layers = layers
         self._sessions: dict[str, Resident] = {}
@@ -113,6 +130,7 @@ class Store:
         resident.session.opens -= 1
         if resident.session.opens > 0 and not force and not resident.session.lost:
             return
+        await resident.compactor.stop()
         await resident.order.settled()
         if self._sessions.get(session_id) is resident:
             del self._sessions[session_id]
@@ -163,7 +181,7 @@ class Store:
         if lost is not None and not lost.session.lost:
             digest = hashlib.sha256(os.fsencode(session.journal.path or session.epoch)).hexdigest()
             session.session_id += f"~{digest[:_SUFFIX_LENGTH]}"
-        resident = self._sessions[session.session_id] = Resident(session)
+        resident = self._sessions[session.session_id] = Resident(session, self.workshop)
         return resident
 
     async def _name(self, resident: Resident, name: str) -> None:
