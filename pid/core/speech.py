@@ -5,7 +5,7 @@ read and parsed once. It keeps what it read, knows no rule, and is thrown away w
 """
 
 from collections.abc import Callable, Container, Iterator, MutableMapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 from pid.core.context import Bodies, InEffect, messages_in_effect
@@ -131,6 +131,12 @@ def speech_of(
 
     after = _first_after(tree, effect)
     return Speech(effect.rows, tree.kinds, read, after=after, count=count, sizes=sizes, edited=effect.edits)
+
+
+def speech_of_path(tree: Tree, effect: InEffect, bodies: Bodies, *, count: TokenCounter | None = None) -> Speech:
+    """What all entries of the path say, those too that are no longer in effect, and without edits."""
+    whole = replace(effect, rows=tree.path(effect.leaf), compaction=ROOT, edits={})
+    return speech_of(tree, whole, bodies, count=count)
 
 
 def _first_after(tree: Tree, effect: InEffect) -> int:
