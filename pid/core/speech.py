@@ -59,7 +59,7 @@ class Speech:
     ) -> None:
         self.rows = rows
         self.after = after
-        self._kinds = kinds
+        self.kinds = kinds
         self._read = read
         self._count = count
         self._sizes = {} if sizes is None else sizes
@@ -94,7 +94,7 @@ class Speech:
 
     def _entries_at(self, places: range) -> list[Entry]:
         rows = self.rows[places.start : places.stop]
-        return [Entry(row, self._kinds[row], said) for row, said in zip(rows, self._read(rows), strict=True)]
+        return [Entry(row, self.kinds[row], said) for row, said in zip(rows, self._read(rows), strict=True)]
 
     def _load(self, start: int, stop: int) -> None:
         places = range(start, stop)
