@@ -89,15 +89,9 @@ user comes before an older one.
 """
 
 
-def _mark(texts: Iterable[str]) -> str:
-    """A mark that occurs in none of the texts, the same for the same texts."""
-    found = hashlib.sha256()
-    together = list(texts)
-    for text in together:
-        found.update(text.encode("utf-8", "replace"))
-    while any(found.hexdigest()[:16] in text for text in together):
-        found.update(b"again")
-    return found.hexdigest()[:16]
+def _mark(*texts: str) -> str:
+    """A mark for these texts, always the same. It comes from their hash, which no text can hold of itself."""
+    return hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +111,7 @@ class Task:
         """The request for a piece, given the reply to the one before it."""
         notes = self.earlier if index == 0 else notes
         piece = self.pieces[index]
-        mark = _mark((piece, notes or ""))
+        mark = _mark(piece, notes or "")
         parts = [_fenced("conversation", piece, mark)]
         if notes:
             parts.insert(0, _fenced("notes so far", notes, mark))
