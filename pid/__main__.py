@@ -23,12 +23,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
+    from pid.shell.commands import add_commands
+
     parser = argparse.ArgumentParser(
         prog="pid", description="Keeps coding-agent sessions as trees. Without a command it serves JSON-RPC on stdio."
     )
     parser.add_argument("--stdio", action="store_true", help="serve on stdin and stdout (the default)")
     parser.add_argument("--version", action="version", version=f"pid {__version__}")
     parser.set_defaults(run=None)
+    add_commands(parser.add_subparsers(title="commands", metavar="COMMAND"))
     return parser
 
 

@@ -60,6 +60,8 @@ OPENERS: dict[str, str] = {
     "pid.adapters.journal": "session files, and nothing else opens one",
     "pid.adapters.files": "small text files of the user: context files, skills, settings",
     "pid.adapters.tokenizer": "the ranks that the package ships",
+    "pid.shell.demo": "the sample session and the copy of it that the demo works on",
+    "pid.shell.screen": "the null device, which takes the place of an output that broke",
     "pid.shell.transport": "the null device, which takes the place of stdin and stdout",
 }
 """The modules that open files, and which."""

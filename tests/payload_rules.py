@@ -288,8 +288,6 @@ def _order(messages: list[Json]) -> Iterator[str]:
             kinds = [block["type"] for block in _blocks(message)]
             if kinds[-1] in THINKING:
                 yield f"messages.{index}: The final block in an assistant message cannot be `thinking`."
-            if any(kind in THINKING for kind in kinds) and kinds[0] not in THINKING:
-                yield f"messages.{index}: the first block must be `thinking` or `redacted_thinking`"
     last = _blocks(messages[-1])[-1]
     trailing = last["type"] == "text" and last["text"] != last["text"].rstrip()
     if messages[-1]["role"] == "assistant" and trailing:

@@ -20,6 +20,7 @@ A word in front of which `!` stands is damaged: its line ends in the middle. Tim
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -115,7 +116,7 @@ def words(text: str) -> Iterator[Word]:
     calls: dict[str | None, str] = {}
     number = 0
     tokens = text.split()
-    for token, following in zip(tokens, [*tokens[1:], ""], strict=True):
+    for token, following in itertools.zip_longest(tokens, tokens[1:]):
         if token == "|" or following == ">":
             parent = None if token == "|" else token
         elif token != ">":

@@ -81,7 +81,10 @@ class Turns:
             self._notes.tell_of(entry_id, "failedAttempt")
 
     def _joinable(self, blocks: list[ApiBlock]) -> list[ApiBlock]:
-        """The blocks as they may stand behind those of an earlier message: a turn with thinking begins with it."""
+        """The blocks as they may stand behind those of an earlier message: no thinking, unless the turn began so.
+
+        The API knows where in a reply it thought, and refuses thinking that stands elsewhere.
+        """
         if not self._said or type(self._said[0]) in THINKING:
             return blocks
         kept = [block for block in blocks if type(block) not in THINKING]
@@ -154,7 +157,7 @@ class Turns:
 
     def _place(self, role: Literal["user", "assistant"], blocks: list[ApiBlock], ids: list[str]) -> None:
         self.messages.append(ApiMessage(role, blocks))
-        self.entry_ids.append(ids if len(ids) < 2 else list(dict.fromkeys(ids)))
+        self.entry_ids.append(ids)
 
     def _strip_end(self) -> None:
         entry_id = _last(self.entry_ids[-1])

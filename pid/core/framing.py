@@ -68,9 +68,9 @@ def header(length: int) -> bytes:
 class Framer:
     """One direction of one connection.
 
-    `receive(data)` takes what was read. While `room()` gives a buffer, the rest of a body is due: the reader
-    may read straight into it and say `filled(count)` instead, which saves a copy. `end()` is said once, at
-    the end of input.
+    `receive(data)` takes what was read. While the rest of a body is `due`, the reader may instead read
+    straight into its `room()` and say `filled(count)`, which saves a copy. `end()` is said once, at the end of
+    input.
     """
 
     def __init__(self, max_body: int = MAX_BODY) -> None:
@@ -99,6 +99,11 @@ class Framer:
                 break
             at = step
         return events
+
+    @property
+    def due(self) -> int:
+        """The bytes of a body that are still to come, if there is one to keep."""
+        return 0 if self._body is None else self._want - self._have
 
     def room(self) -> memoryview | None:
         """Where the next bytes of a body go, if one is due; never empty. To be released before `filled`."""

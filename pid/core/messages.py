@@ -171,10 +171,10 @@ def to_llm(message: Mapping[str, Any]) -> dict[str, Any] | None:
     Bash executions, custom messages and summaries become user messages; a bash execution with
     `excludeFromContext` and unknown roles are left out. Values may be `Raw` where they are objects or arrays.
     """
-    role = message.get("role")
+    role = _string(message, "role")
     if role in LLM_ROLES:
         return dict(message)
-    build = _CONTENTS.get(str(role))
+    build = _CONTENTS.get(role)
     content = build(message) if build else None
     if content is None:
         return None
@@ -187,7 +187,7 @@ def _text(text: str) -> list[dict[str, str]]:
 
 
 def _bash_content(message: Mapping[str, Any]) -> Any:
-    return None if message.get("excludeFromContext") else _text(_bash_text(message))
+    return None if message.get("excludeFromContext") is True else _text(_bash_text(message))
 
 
 def _custom_content(message: Mapping[str, Any]) -> Any:
@@ -222,11 +222,11 @@ def _bash_text(message: Mapping[str, Any]) -> str:
     command, output = _string(message, "command"), _string(message, "output")
     parts = [f"I ran this command: {_fenced(command)}"]
     parts.append(f"Its output: {_fenced(output)}" if output else "It printed nothing.")
-    if message.get("cancelled"):
+    if message.get("cancelled") is True:
         parts.append("I stopped it before it was done.")
-    elif message.get("exitCode"):
-        parts.append(f"It failed with exit code {message['exitCode']}.")
-    if message.get("truncated"):
+    elif (code := message.get("exitCode")) and isinstance(code, int):
+        parts.append(f"It failed with exit code {code}.")
+    if message.get("truncated") is True:
         whole = _string(message, "fullOutputPath")
         parts.append(f"The output is cut; all of it is in {whole}." if whole else "The output is cut.")
     return "\n\n".join(parts)

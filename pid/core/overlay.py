@@ -62,8 +62,8 @@ class Overlay:
         return set(self._planned)
 
     def knows(self, entry_id: str) -> bool:
-        """Whether the id is taken."""
-        return entry_id in self._planned or entry_id in self._tree.rows
+        """Whether the id is taken. A damaged line does not take it: the retry of a torn append has the same id."""
+        return self.line_of(entry_id) is not None
 
     def resolve(self, entry_id: str) -> str | None:
         """The visible entry that an id means: a leaf marker means its parent. Raises `EntryNotFound`."""
@@ -77,12 +77,14 @@ class Overlay:
             return self._planned[entry_id][0]
         return self._tree.id_of(self._tree.parents[self._tree.rows[entry_id]])
 
-    def line_of(self, entry_id: str) -> bytes:
-        """The bytes of an entry; b"" for a damaged one or a leaf marker."""
+    def line_of(self, entry_id: str) -> bytes | None:
+        """The bytes of an entry, b"" for a leaf marker; None if there is none, or a damaged one."""
         if entry_id in self._planned:
             return self._planned[entry_id][1]
-        row = self._tree.rows[entry_id]
-        return b"" if self._tree.is_hidden(row) else self._stored(row)
+        row = self._tree.rows.get(entry_id)
+        if row is None:
+            return None
+        return b"" if self._tree.is_hidden(row) else self._stored(row) or None
 
     def is_on_path(self, entry_id: str, leaf_id: str | None) -> bool:
         """Whether an entry is `leaf_id` or above it."""
@@ -185,9 +187,9 @@ def _place(overlay: Overlay, where: Placement) -> str | None:
 def _standing(overlay: Overlay, where: Placement, entries: Sequence[Sent]) -> int:
     """How many of the first entries stand already, by their ids and with the same content: a retry."""
     for index, sent in enumerate(entries):
-        if sent.id is None or not overlay.knows(sent.id):
+        line = None if sent.id is None else overlay.line_of(sent.id)
+        if sent.id is None or line is None:
             return index
-        line = overlay.line_of(sent.id)
         if not line or not same_entry(sent, line) or (index == 0 and not _same_parent(overlay, where, sent.id)):
             raise _stands(sent.id)
     return len(entries)

@@ -1,7 +1,7 @@
 """The client's open requests and their answers: exactly one each.
 
 A `Call` is open from its arrival until `reply`, `fail` or `refuse` has sent its answer; a second answer is
-dropped. Results go out as `envelope` writes them, large ones in slices, so that no answer holds the loop. No
+dropped. Results go out as `results` writes them, large ones in slices, so that no answer holds the loop. No
 error carries a traceback, nor what an exception says of itself, except for `PidError` and pygls' own.
 """
 
@@ -15,7 +15,8 @@ from pygls.exceptions import JsonRpcException
 
 from pid.errors import MessageTooLarge, PidError
 from pid.shell import envelope
-from pid.shell.envelope import Hole, Id
+from pid.shell.envelope import Id
+from pid.shell.results import Hole, filled, outline
 from pid.shell.transport import Buffer
 
 logger = logging.getLogger(__name__)
@@ -75,7 +76,7 @@ class Calls:
         """Answer with a Struct or plain values. From here on a cancel comes too late."""
         call.task = None
         try:
-            pieces, holes = envelope.outline(result)
+            pieces, holes = outline(result)
             if not holes:
                 self._send_result(call, list(pieces))
                 return
@@ -119,7 +120,7 @@ class Calls:
         size = 0
         since = loop.time()
         try:
-            for piece in envelope.filled(pieces, holes):
+            for piece in filled(pieces, holes):
                 parts.append(piece)
                 size += len(piece)
                 if size > self._max_message:

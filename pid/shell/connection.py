@@ -12,6 +12,7 @@ each task has reached its first suspension. So a cancel never comes before its r
 import asyncio
 import contextlib
 import logging
+import threading
 from collections import deque
 from typing import Final, Protocol
 
@@ -24,8 +25,8 @@ logger = logging.getLogger(__name__)
 
 MAX_OUT: Final = 64 * 1024 * 1024
 MAX_WAITING: Final = 64 * 1024 * 1024
-FINISH_WITHIN: Final = 0.6  # seconds for what was received, at the end; then it is cancelled
-FLUSH_WITHIN: Final = 0.2  # seconds for the client to take the last answers
+FINISH_WITHIN: Final = 0.5  # seconds for what was received, at the end; then it is cancelled
+FLUSH_WITHIN: Final = 0.15  # seconds for the client to take the last answers
 _BATCH: Final = 32
 _OVERHEAD: Final = 200  # bytes that a waiting message takes beside its body
 _COPIED: Final = 64 * 1024  # up to this size a message leaves as one buffer
@@ -46,12 +47,16 @@ class Receiver(Protocol):
     async def drain(self, grace: float) -> None:
         """Answer all that is open within `grace` seconds and a little more."""
 
+    async def settle(self) -> None:
+        """Answer what waited for `drain` itself."""
+
 
 class Connection:
-    """A client on a pair of descriptors. `run` serves it to its end; all else is called on the same loop."""
+    """A client on a pair of descriptors. `run` serves it to its end. `send` may be called by any thread."""
 
     def __init__(self, receiver: Receiver, reading: int, writing: int, max_body: int) -> None:
         self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
         self._receiver = receiver
         self._descriptors = reading, writing
         self._reader = Reader(reading, Framer(max_body), self._deliver, lambda: self.end("the input ended"))
@@ -66,16 +71,25 @@ class Connection:
     async def run(self) -> None:
         """Serve until the input ends, a signal comes or `end` is called; answer what was received; flush."""
         with unblocked(*self._descriptors), on_signals(self.end):
-            self._reader.start()
-            await self._ended.wait()
-            self._reader.close()
-            deadline = self._loop.time() + FINISH_WITHIN
-            while self._waiting and self._loop.time() < deadline:
-                self.wake()
-                await asyncio.sleep(0)
-            await self._receiver.drain(deadline - self._loop.time())
-            await self._flush()
-            self._writer.close()
+            try:
+                self._reader.start()
+                await self._ended.wait()
+                self._reader.close()
+                await self._finish()
+            finally:
+                self._reader.close()
+                self._writer.close()
+
+    async def _finish(self) -> None:
+        deadline = self._loop.time() + FINISH_WITHIN
+        while self._waiting and self._loop.time() < deadline:
+            self.wake()
+            await asyncio.sleep(0)
+        if self._waiting:
+            logger.warning("%d messages were not looked at", len(self._waiting))
+        await self._receiver.drain(deadline - self._loop.time())
+        await self._receiver.settle()
+        await self._flush()
 
     def end(self, reason: str, *, discard: bool = False) -> None:
         """Stop reading and bring `run` to its end. What was received is still done, unless discarded."""
@@ -88,6 +102,10 @@ class Connection:
 
     def send(self, parts: list[Buffer]) -> None:
         """Send one message, whose body is `parts`."""
+        if threading.get_ident() != self._thread:
+            with contextlib.suppress(RuntimeError):  # the loop is closed: there is no client any more
+                self._loop.call_soon_threadsafe(self.send, parts)
+            return
         size = sum(map(len, parts))
         if size <= _COPIED:
             self._writer.send([b"".join((header(size), *parts))])

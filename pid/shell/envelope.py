@@ -1,16 +1,14 @@
 """JSON-RPC messages to and from bytes: an envelope is read in one pass, params and results stay as they are.
 
 `read` takes a body apart; what is not a message comes back as a `Fault`, which says what to answer, and whom.
-`outline` and `fill` write a result in pieces, each made in bounded time. Pure: no I/O, no state, no pygls.
+Pure: no I/O, no state, no pygls. How results are written is in `results`.
 
 What is answered, whatever arrives: a body that is no JSON gets -32700 and the id null. So does a batch, with
 -32600: LSP has none. A request with a wrong `jsonrpc`, `method` or `id` gets -32600, with its id if that is a
 number or a string, else null. Nothing answers a notification or a response.
 """
 
-import copy
 import re
-from collections.abc import Iterator
 from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
@@ -28,7 +26,10 @@ ABSENT: Final = Raw(b"")
 
 
 class Message(msgspec.Struct, frozen=True):
-    """A request (`method` and `id`), a notification (`method`) or a response (`id`) as it arrived."""
+    """A request (`method` and `id`), a notification (`method`) or a response (`id`) as it arrived.
+
+    A response may lack both `result` and `error`: JavaScript writes an undefined result like that.
+    """
 
     jsonrpc: Literal["2.0"]
     method: str = ""
@@ -86,6 +87,7 @@ _KINDS: Final = {code: kind for code, (kind, _) in RPC_ERRORS.items()} | {
 }
 _ENCODER: Final = msgspec.json.Encoder()
 _MESSAGE: Final = msgspec.json.Decoder(Message)
+_ECHOED: Final = msgspec.json.Decoder(int | float | str)
 _LOOSE: Final = msgspec.json.Decoder(_Loose)
 
 
@@ -123,10 +125,9 @@ def read(body: Buffer) -> Incoming:
         if mended is sent:
             return _diagnose(body, error)
         return _with_lone_surrogates(read(mended), sent)
-    if message.method or message.result is not ABSENT or message.error is not ABSENT:
+    if message.method or message.id is not msgspec.UNSET:
         return message
-    id = b"null" if message.id is msgspec.UNSET else _ENCODER.encode(message.id)
-    return Fault(INVALID_REQUEST, "a message needs a method, a result or an error", id)
+    return Fault(INVALID_REQUEST, "a message needs a method or an id")
 
 
 def _with_lone_surrogates(found: "Incoming", sent: bytes) -> "Incoming":
@@ -165,12 +166,15 @@ def _diagnose(body: Buffer, error: Exception) -> Fault | Discarded:
 _VERSION: Final = re.compile(rb'"2\.0"')
 _STRING: Final = re.compile(rb'(?s)".*"')
 _ID: Final = re.compile(rb'(?s)(".*"|-?[0-9]+)?')
-_ECHOED: Final = re.compile(rb'(?s)".*"|-?[0-9].*')
 
 
-def _echo(id: Raw) -> bytes:
-    """An id as it goes back: numbers and strings as they came, else null."""
-    return bytes(id) if _ECHOED.fullmatch(bytes(id)) else b"null"
+def _echo(id: Raw | bytes) -> bytes:
+    """An id as it goes back: a number or a string as it came, else null."""
+    try:
+        _ECHOED.decode(id)
+    except (msgspec.DecodeError, RecursionError):
+        return b"null"
+    return bytes(id)
 
 
 class Peek(NamedTuple):
@@ -180,21 +184,23 @@ class Peek(NamedTuple):
     is_response: bool
 
 
+_OPENING: Final = re.compile(rb"\s*\{")
 _MEMBER: Final = re.compile(
-    rb'[\s,]*"([^"\\]*)"\s*:\s*(?:("(?:[^"\\]|\\.)*"|-?[0-9]+(?![\d.eE])|null|true|false)(?=\s*[,}])|)'
+    rb'[\s,]*"([^"\\]*)"\s*:\s*(?:("(?:[^"\\]|\\.)*"|-?[0-9][0-9.eE+-]*|null|true|false)(?=\s*[,}])|)'
 )
 
 
 def peek(head: bytes) -> Peek:
     """Read the plain members at the head of a body that was not read whole, up to the first large one."""
     id = b"null"
-    start = head.find(b"{") + 1
-    while start and (member := _MEMBER.match(head, start)):
+    opening = _OPENING.match(head)
+    start = opening.end() if opening else len(head)
+    while member := _MEMBER.match(head, start):
         name, value = member.groups()
         if value is None:
             return Peek(id, is_response=name in (b"result", b"error"))
-        if name == b"id" and _ECHOED.fullmatch(value):
-            id = value
+        if name == b"id":
+            id = _echo(value)
         start = member.end()
     return Peek(id, is_response=False)
 
@@ -211,89 +217,3 @@ def error_body(id: bytes, code: int, message: str, data: dict[str, Any] | None =
 def encode(value: Any) -> bytes:
     """JSON of plain values and Structs. Raises `TypeError`, `ValueError` or `RecursionError` for others."""
     return _ENCODER.encode(value)
-
-
-_HOLE: Final = Raw(b"\0")  # no JSON text holds this byte, so it marks where a large part goes
-_FEW: Final = 64  # items of a list that are written with the rest
-_LARGE: Final = 64 * 1024  # bytes that are worth passing on instead of copying; also the aim for one piece
-_DEPTH: Final = 4  # how deep large parts are looked for
-_PLAIN: Final = frozenset({str, int, float, bool, type(None)})
-
-Hole = list[Any] | tuple[Any, ...] | Raw
-
-
-def outline(value: Any) -> tuple[list[bytes], list[Hole]]:
-    """The JSON of `value` around its large parts: one piece more than there are parts.
-
-    The value must not change until the parts were written with `fill`.
-    """
-    holes: list[Hole] = []
-    text = encode(_hollow(value, holes, _DEPTH))
-    pieces = text.split(b"\0") if holes else [text]
-    if len(pieces) != len(holes) + 1:
-        raise ValueError("a NUL byte in raw JSON")
-    return pieces, holes
-
-
-def fill(hole: Hole) -> Iterator[Buffer]:
-    """The JSON of a large part, in pieces of about `_LARGE` bytes, large raw JSON as it stands."""
-    if isinstance(hole, Raw):
-        yield memoryview(hole)
-        return
-    yield b"["
-    at, count = 0, 16
-    while at < len(hole):
-        comma = b"," if at else b""
-        if isinstance(hole[at], Raw) and len(memoryview(hole[at])) >= _LARGE:
-            yield from filter(None, (comma, memoryview(hole[at])))
-            at += 1
-            continue
-        text = encode(hole[at : at + count])
-        at += count
-        yield from filter(None, (comma, memoryview(text)[1:-1]))
-        count = min(count * 2, 8192) if len(text) < _LARGE else max(count // 2, 1)
-    yield b"]"
-
-
-def filled(pieces: list[bytes], holes: list[Hole]) -> Iterator[Buffer]:
-    """The whole JSON of what `outline` took apart."""
-    yield pieces[0]
-    for hole, after in zip(holes, pieces[1:], strict=True):
-        yield from fill(hole)
-        yield after
-
-
-def _hollow(value: Any, holes: list[Hole], depth: int) -> Any:
-    """`value` with its large parts moved to `holes`; the same object if it has none."""
-    kind = type(value)
-    if kind in _PLAIN or depth == 0:
-        return value
-    if kind is Raw:
-        return _moved(value, holes) if len(memoryview(value)) >= _LARGE else value
-    if isinstance(value, list | tuple):
-        if len(value) > _FEW:
-            return _moved(value, holes)
-        items = [_hollow(item, holes, depth - 1) for item in value]
-        return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
-    if isinstance(value, msgspec.Struct):
-        return _hollow_struct(value, holes, depth)
-    if isinstance(value, dict) and len(value) <= _FEW:
-        fields = {name: _hollow(item, holes, depth - 1) for name, item in value.items()}
-        return fields if any(fields[name] is not value[name] for name in value) else value
-    return value
-
-
-def _hollow_struct(value: msgspec.Struct, holes: list[Hole], depth: int) -> msgspec.Struct:
-    changed = value
-    for name in value.__struct_fields__:
-        old = getattr(value, name)
-        new = old if type(old) in _PLAIN else _hollow(old, holes, depth - 1)
-        if new is not old:
-            changed = copy.copy(value) if changed is value else changed
-            msgspec.structs.force_setattr(changed, name, new)
-    return changed
-
-
-def _moved(part: Hole, holes: list[Hole]) -> Raw:
-    holes.append(part)
-    return _HOLE

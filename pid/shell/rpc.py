@@ -25,9 +25,11 @@ from pygls.lsp.server import LanguageServer
 
 from pid.core.framing import MAX_BODY
 from pid.protocol import InitializeParams, Wire
-from pid.shell.bridge import AnswerError, Bridge, Registered
+from pid.shell.bridge import Bridge
 from pid.shell.calls import CALL
+from pid.shell.dispatch import Registered
 from pid.shell.lifeline import patient_stderr
+from pid.shell.questions import AnswerError
 from pid.shell.transport import stdio
 
 __all__ = ["AnswerError", "RpcServer", "after_response", "register"]
@@ -81,7 +83,10 @@ class RpcServer(LanguageServer):
         Raises AnswerError: the client answered with an error, or with what does not fit, or is gone. When the
         caller is cancelled, the client gets `$/cancelRequest`.
         """
-        answer = await self.protocol.request(method, params)
+        dispatch = self.protocol.dispatch
+        if dispatch is None:
+            raise AnswerError(None, "there is no client yet")
+        answer = await dispatch.questions.ask(method, params)
         try:
             return msgspec.json.decode(answer, type=result)
         except (msgspec.DecodeError, RecursionError) as error:
@@ -93,8 +98,9 @@ class RpcServer(LanguageServer):
 
     async def serve_on(self, reading: int, writing: int) -> int:
         """Serve the client on these descriptors to its end; the exit code: 0 after `shutdown`, else 1."""
-        await self.protocol.connect(reading, writing).run()
-        return 0 if self.protocol.was_shut_down else 1
+        dispatch = self.protocol.connect(reading, writing)
+        await dispatch.connection.run()
+        return 1 if dispatch.shut_down_by is None else 0
 
     def serve(self) -> int:
         """Serve the client on stdin and stdout; the exit code. What cannot be stopped ends with the process."""

@@ -117,8 +117,8 @@ class Reader:
 
     def _read(self) -> list[Event] | None:
         """What one read gives; None at the end of input."""
-        room = self._framer.room()
-        if room is None or len(room) < _IN_PLACE:
+        room = self._framer.room() if self._framer.due >= _IN_PLACE else None
+        if room is None:
             data = os.read(self._descriptor, CHUNK)
             return self._framer.receive(data) if data else None
         with room:

@@ -11,7 +11,7 @@ from tests.agent_messages import Built, Json, assistant, call, image, png, resul
 
 
 @pytest.mark.parametrize(
-    "blank", ["", " ", "\n", "\t \r\n", "\u00a0", "\u2003\u3000", "\u2028", "\x1c", "\x85", "\u1680"]
+    "blank", ["", " ", "\n", "\t \r\n", "\u00a0", "\u2003", "\u3000", "\u2028", "\x1c", "\x85", "\u1680"]
 )
 def test_blank_texts_are_left_out(blank: str) -> None:
     raw = json.dumps(user(blank, "a")).encode()

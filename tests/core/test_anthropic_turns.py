@@ -147,6 +147,8 @@ def test_thinking_goes_only_to_the_model_that_signed_it() -> None:
         other = Built(*conversation, model=model)
         assert other.said[1] == ("assistant", ["b"])
         assert other.mends == {"thinkingDropped": ["e1"]}
+    hidden = {"type": "thinking", "thinkingSignature": "c2ln"}
+    assert Built(user("a"), assistant(hidden, "b"), user("c")).said[1] == ("assistant", ["", "b"])
     assert Built(user("a"), assistant(thinking("x", None), thinking("y", ""), "b"), user("c")).said[1] == (
         "assistant",
         ["b"],

@@ -7,6 +7,7 @@ import pytest
 from msgspec import UNSET
 
 from pid.core.appending import read_sent, same_entry
+from pid.core.lines import DAMAGED
 from pid.core.overlay import Overlay, plan_append, plan_move
 from pid.core.tree import ROOT
 from pid.errors import (
@@ -30,10 +31,14 @@ STORED = [
 
 
 def overlay(entries=STORED, leaf=None):
-    data = HEADER + b"".join(compact(one) + b"\n" for one in entries)
+    data = HEADER + b"".join((one if isinstance(one, bytes) else compact(one)) + b"\n" for one in entries)
     tree, _, _ = load(data)
     row = tree.last if leaf is None else ROOT if leaf == "" else tree.find(leaf)
-    return Overlay(tree, row, lambda row: data[tree.starts[row] : tree.starts[row] + tree.sizes[row]])
+
+    def stored(row):
+        return b"" if tree.flags[row] & DAMAGED else data[tree.starts[row] : tree.starts[row] + tree.sizes[row]]
+
+    return Overlay(tree, row, stored)
 
 
 def stamp():
@@ -163,6 +168,13 @@ def test_a_retry_is_found_among_the_planned():
     with pytest.raises(DuplicateEntryId):
         append(over, sent(id="own", more=1))
     assert len(over.lines) == 1
+
+
+def test_the_retry_of_a_torn_append_is_written():
+    torn = compact(entry("y1", "x1"))[:-5]
+    over = overlay([*STORED, torn], leaf="x1")
+    planned = append(over, sent(id="y1"))
+    assert (planned.duplicate, planned.parent_id, len(over.lines)) == (False, "x1", 1)
 
 
 def test_a_markers_id_is_taken():

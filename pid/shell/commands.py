@@ -1,0 +1,91 @@
+"""The commands for people: `pid tree`, `context`, `doctor` and `demo`.
+
+Each starts a daemon of its own and asks it over the wire, so that what people see is what programs get. None of them
+writes to a session. Exit codes: 0; 1 for what `doctor` found and a `demo` that fails; 2 for what cannot be shown.
+What they need is imported when one is run: serving does not wait for it.
+"""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Final, get_args, get_type_hints
+
+from pid.errors import PidError
+from pid.protocol import ContextParams
+
+if TYPE_CHECKING:
+    from pid.shell.screen import Screen
+
+Perform = Callable[[argparse.Namespace, "Screen"], Awaitable[int]]
+FORMATS: Final[tuple[str, ...]] = get_args(get_type_hints(ContextParams)["format"])
+_INTERRUPTED: Final = 130
+
+
+def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Adds the commands; each sets `run`, to be called with the parsed arguments."""
+    command = _command(subparsers, "tree", _tree, "draw the tree of a session file")
+    command.add_argument("file", metavar="FILE")
+    command.add_argument("--short", action="store_true", help="only questions, summaries, labels and branches")
+    command = _command(subparsers, "context", _context, "show what the model sees at the leaf")
+    command.add_argument("file", metavar="FILE")
+    command.add_argument("--format", choices=FORMATS, default="llm", help="the form of the messages (default: llm)")
+    command.add_argument("--leaf", metavar="ID", help="at this entry instead")
+    command = _command(subparsers, "doctor", _doctor, "look for damage in session files, entry by entry")
+    command.add_argument("files", metavar="FILE", nargs="+")
+    _command(subparsers, "demo", _demo, "see the daemon at work on a sample session")
+
+
+def _command(
+    subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, perform: Perform, text: str
+) -> argparse.ArgumentParser:
+    command = subparsers.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+    command.add_argument("--json", action="store_true", help="print JSON, in the shapes of the protocol")
+    command.set_defaults(run=run, perform=perform, name=name)
+    return command
+
+
+def run(args: argparse.Namespace) -> int:
+    """Performs the command that `args` names: its exit code. One clear line says why it cannot."""
+    from pid.shell.screen import Screen
+
+    screen = Screen(f"pid {args.name}: ", sys.stdout, sys.stderr)
+    try:
+        code = asyncio.run(args.perform(args, screen))
+        screen.flush()
+        return int(code)
+    except BrokenPipeError:  # `| head` has read enough
+        screen.abandon()
+        return 0
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except (PidError, ConnectionError) as error:  # the latter: the daemon is gone
+        screen.complain(str(error))
+    except OSError as error:
+        screen.abandon()
+        screen.complain(f"the output cannot be written: {error.strerror}")
+    return 2
+
+
+async def _tree(args: argparse.Namespace, screen: "Screen") -> int:
+    from pid.shell.views import show_tree
+
+    return await show_tree(args, screen)
+
+
+async def _context(args: argparse.Namespace, screen: "Screen") -> int:
+    from pid.shell.views import show_context
+
+    return await show_context(args, screen)
+
+
+async def _doctor(args: argparse.Namespace, screen: "Screen") -> int:
+    from pid.shell.views import examine
+
+    return await examine(args, screen)
+
+
+async def _demo(args: argparse.Namespace, screen: "Screen") -> int:
+    from pid.shell.demo import demonstrate
+
+    return await demonstrate(args, screen)

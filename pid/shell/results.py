@@ -1,0 +1,99 @@
+"""Results to JSON, in pieces that are each made in bounded time, with large stored JSON passed on uncopied.
+
+`outline` writes a value around its large parts (long lists, large raw JSON), and `fill` writes one of those.
+Together they give the bytes that msgspec would give in one go. The value must not change in between.
+"""
+
+import copy
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from pid.shell.envelope import Raw, encode
+from pid.shell.transport import Buffer
+
+_HOLE: Final = Raw(b"\0")  # no JSON text holds this byte, so it marks where a large part goes
+_FEW: Final = 64  # items of a list that are written with the rest
+_LARGE: Final = 64 * 1024  # bytes that are worth passing on instead of copying; also the aim for one piece
+_DEPTH: Final = 4  # how deep large parts are looked for
+_PLAIN: Final = frozenset({str, int, float, bool, type(None)})
+
+Hole = list[Any] | tuple[Any, ...] | Raw
+
+
+def outline(value: Any) -> tuple[list[bytes], list[Hole]]:
+    """The JSON of `value` around its large parts: one piece more than there are parts.
+
+    The value must not change until the parts were written with `fill`.
+    """
+    holes: list[Hole] = []
+    text = encode(_hollow(value, holes, _DEPTH))
+    pieces = text.split(b"\0") if holes else [text]
+    if len(pieces) != len(holes) + 1:
+        raise ValueError("a NUL byte in raw JSON")
+    return pieces, holes
+
+
+def fill(hole: Hole) -> Iterator[Buffer]:
+    """The JSON of a large part, in pieces of about `_LARGE` bytes, large raw JSON as it stands."""
+    if isinstance(hole, Raw):
+        yield memoryview(hole)
+        return
+    yield b"["
+    at, count = 0, 16
+    while at < len(hole):
+        comma = b"," if at else b""
+        if isinstance(hole[at], Raw) and len(memoryview(hole[at])) >= _LARGE:
+            yield from filter(None, (comma, memoryview(hole[at])))
+            at += 1
+            continue
+        text = encode(hole[at : at + count])
+        at += count
+        yield from filter(None, (comma, memoryview(text)[1:-1]))
+        count = min(count * 2, 8192) if len(text) < _LARGE else max(count // 2, 1)
+    yield b"]"
+
+
+def filled(pieces: list[bytes], holes: list[Hole]) -> Iterator[Buffer]:
+    """The whole JSON of what `outline` took apart."""
+    yield pieces[0]
+    for hole, after in zip(holes, pieces[1:], strict=True):
+        yield from fill(hole)
+        yield after
+
+
+def _hollow(value: Any, holes: list[Hole], depth: int) -> Any:
+    """`value` with its large parts moved to `holes`; the same object if it has none."""
+    kind = type(value)
+    if kind in _PLAIN or depth == 0:
+        return value
+    if kind is Raw:
+        return _moved(value, holes) if len(memoryview(value)) >= _LARGE else value
+    if isinstance(value, list | tuple):
+        if len(value) > _FEW:
+            return _moved(value, holes)
+        items = [_hollow(item, holes, depth - 1) for item in value]
+        return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
+    if isinstance(value, msgspec.Struct):
+        return _hollow_struct(value, holes, depth)
+    if isinstance(value, dict) and len(value) <= _FEW:
+        fields = {name: _hollow(item, holes, depth - 1) for name, item in value.items()}
+        return fields if any(fields[name] is not value[name] for name in value) else value
+    return value
+
+
+def _hollow_struct(value: msgspec.Struct, holes: list[Hole], depth: int) -> msgspec.Struct:
+    changed = value
+    for name in value.__struct_fields__:
+        old = getattr(value, name)
+        new = old if type(old) in _PLAIN else _hollow(old, holes, depth - 1)
+        if new is not old:
+            changed = copy.copy(value) if changed is value else changed
+            msgspec.structs.force_setattr(changed, name, new)
+    return changed
+
+
+def _moved(part: Hole, holes: list[Hole]) -> Raw:
+    holes.append(part)
+    return _HOLE
