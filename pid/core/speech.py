@@ -5,7 +5,7 @@ read and parsed once. It keeps what it read, knows no rule, and is thrown away w
 """
 
 from collections.abc import Callable, Container, Iterator, MutableMapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 from pid.core.context import Bodies, InEffect, messages_in_effect
@@ -59,7 +59,7 @@ class Speech:
     ) -> None:
         self.rows = rows
         self.after = after
-        self._kinds = kinds
+        self.kinds = kinds
         self._read = read
         self._count = count
         self._sizes = {} if sizes is None else sizes
@@ -94,7 +94,7 @@ class Speech:
 
     def _entries_at(self, places: range) -> list[Entry]:
         rows = self.rows[places.start : places.stop]
-        return [Entry(row, self._kinds[row], said) for row, said in zip(rows, self._read(rows), strict=True)]
+        return [Entry(row, self.kinds[row], said) for row, said in zip(rows, self._read(rows), strict=True)]
 
     def _load(self, start: int, stop: int) -> None:
         places = range(start, stop)
@@ -131,6 +131,12 @@ def speech_of(
 
     after = _first_after(tree, effect)
     return Speech(effect.rows, tree.kinds, read, after=after, count=count, sizes=sizes, edited=effect.edits)
+
+
+def speech_of_path(tree: Tree, effect: InEffect, bodies: Bodies, *, count: TokenCounter | None = None) -> Speech:
+    """What all entries of the path say, those too that are no longer in effect, and without edits."""
+    whole = replace(effect, rows=tree.path(effect.leaf), compaction=ROOT, edits={})
+    return speech_of(tree, whole, bodies, count=count)
 
 
 def _first_after(tree: Tree, effect: InEffect) -> int:

@@ -15,6 +15,8 @@ from pid.core.javascript import json_text, utf16_length
 Message = Mapping[str, Any]
 TokenCounter = Callable[[str], int]
 """The o200k tokens of a text."""
+Tokens = Callable[[str], int]
+"""The estimate of a text for a model."""
 
 IMAGE_TOKENS: Final = 1_200
 _CHARS4_IMAGE: Final = 4_800
