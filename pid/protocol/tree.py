@@ -1,6 +1,6 @@
 """The wire types of one session's tree: appending, moving the leaf, reading."""
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
@@ -47,15 +47,11 @@ class Placement(SessionParams):
 class AppendParams(Placement):
     """Appends one entry and moves the leaf to it."""
 
-    LATER: ClassVar[frozenset[str]] = frozenset({"include_usage"})
-
     entry: SentEntry  #: The entry.
 
 
 class AppendBatchParams(Placement):
     """Appends a chain of entries, each under the one before, in one write: all or none."""
-
-    LATER: ClassVar[frozenset[str]] = frozenset({"include_usage"})
 
     entries: list[SentEntry]  #: The entries, first one first.
 
@@ -75,15 +71,11 @@ class Appended(Wire):
 class AppendResult(Appended):
     """The entry is in the file."""
 
-    LATER: ClassVar[frozenset[str]] = frozenset({"compaction", "context_usage"})
-
     entry_id: str  #: The entry's id.
 
 
 class AppendBatchResult(Appended):
     """The entries are in the file."""
-
-    LATER: ClassVar[frozenset[str]] = frozenset({"compaction", "context_usage"})
 
     entry_ids: list[str]  #: The entries' ids, in the order sent.
 
@@ -99,8 +91,6 @@ class SummarizeOptions(Wire):
 class SetLeafParams(SessionParams):
     """Moves the leaf: the next append attaches there."""
 
-    LATER: ClassVar[frozenset[str]] = frozenset({"summarize", "work_done_token"})
-
     entry_id: str | None  #: The new leaf. Null: before the first entry.
     expected_leaf_id: str | UnsetType | None = UNSET  #: Fail with 1003 unless this is the leaf exactly.
     #: Summarise the branch that is left, under the new leaf.
@@ -110,8 +100,6 @@ class SetLeafParams(SessionParams):
 
 class SetLeafResult(Wire):
     """The leaf has moved."""
-
-    LATER: ClassVar[frozenset[str]] = frozenset({"branch_summary_entry_id"})
 
     leaf_id: str | None  #: The leaf now.
     previous_leaf_id: str | None  #: The leaf before.

@@ -174,7 +174,7 @@ class Compactor:
         found = await self._drafted(params)
         report = partial(self._report, running, progress)
         text, name, spent = await self._written(running, params, found, report)
-        raw = orjson.dumps(found.entry(text, spent.usage))
+        raw = orjson.dumps(found.entry(text, spent.usage, self.session.around.now()))
         written = await self._append(found, read_sent(raw, "compaction"))
         return CompactionResult(
             compaction_id=running.compaction_id,

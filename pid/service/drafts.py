@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pid.core import extractive
-from pid.core.compaction import Plan, left_rows, plan
+from pid.core.compaction import Plan, left_rows, plan, system_message
 from pid.core.files import NO_FILES, merged, recorded
 from pid.core.material import Material
-from pid.core.prompts import Capacity, Task, newest_parts, task
+from pid.core.prompts import Capacity, Part, Purpose, Task, newest_parts, task
 from pid.core.speech import Entry
 from pid.core.summary import Summary
-from pid.core.system_replay import replay
 from pid.core.tree import Tree
 from pid.entries import Kind, read_body
 from pid.errors import NothingToCompact
@@ -61,15 +60,14 @@ class Draft:
             found.append(lambda capacity: self._task("turnPrefix", self.material.turn_head, capacity))
         return found
 
-    def _task(self, purpose: Any, parts: Sequence[str], capacity: Capacity) -> Task:
+    def _task(self, purpose: Purpose, parts: Sequence[Part], capacity: Capacity) -> Task:
         earlier = self.material.notes if purpose == "history" else None
         reply = capacity.reply(self.snapshot.limits.reserve, purpose)
-        estimator = self.snapshot.estimator
         return task(
             purpose,
             parts,
             capacity,
-            estimator,
+            self.tokens,
             max_tokens=reply,
             earlier=earlier or None,
             instructions=self.instructions,
@@ -83,15 +81,15 @@ class Draft:
 
     def extract(self) -> Summary:
         """The summary without a model."""
-        return extractive.summary(self.material, self.snapshot.limits.window, self.tokens)
+        return extractive.summary(self.material, self.snapshot.limits.window)
 
     def tokens_after(self, text: str) -> int:
         """The estimate of the context with this summary."""
         return self.snapshot.limits.overhead + self.tokens(text) + self.plan.tokens_kept
 
-    def entry(self, text: str, usage: dict[str, Any] | None) -> dict[str, Any]:
-        """The `compaction` entry."""
-        system = {"systemMessage": self.system} if self.system else {}
+    def entry(self, text: str, usage: dict[str, Any] | None, now: int) -> dict[str, Any]:
+        """The `compaction` entry; `now` in ms."""
+        system = {"systemMessage": {**self.system, "timestamp": now}} if self.system else {}
         return {
             "type": "compaction",
             "summary": text,
@@ -138,18 +136,14 @@ def draft_of(session: Session, snapshot: Snapshot, overflow: Overflow | None, in
     speech, tree = snapshot.speech, session.tree
     found = plan(speech, snapshot.estimator, snapshot.limits, overflow)
     earlier = str(speech[0].messages[-1].get("summary") or "") if found.begin else ""
-    material = Material(earlier, _recorded(session, found.rows[: found.cut]))
-    system: list[dict[str, Any]] = []
-    for part in speech.stream(0, len(found.rows)):
-        for entry in part:
-            system += [message for message in entry.messages if message.get("role") == "system"]
+    material = Material(snapshot.estimator.text, earlier, _recorded(session, found.rows[: found.cut]))
     _take_in(material, tree, speech.stream(found.begin, found.turn_start), in_turn_head=False)
     _take_in(material, tree, speech.stream(found.turn_start, found.cut), in_turn_head=True)
     for part in speech.stream(found.cut, len(found.rows)):
         for entry in part:
             for message in entry.messages:
                 material.keep(message)
-    return Draft(tree, snapshot, found, material, replay(system).as_message(), instructions)
+    return Draft(tree, snapshot, found, material, system_message(speech), instructions)
 
 
 def _take_in(material: Material, tree: Tree, parts: Iterable[list[Entry]], *, in_turn_head: bool) -> None:
@@ -183,13 +177,13 @@ class BranchDraft:
     @property
     def replaced(self) -> int:
         """The tokens of what the summary tells."""
-        return sum(map(self.tokens, self.material.history))
+        return sum(tokens for _, tokens in self.material.history)
 
     def task(self, capacity: Capacity) -> Task:
         """The task: the newest parts of the branch that fit one request."""
-        estimator, reply = self.snapshot.estimator, capacity.reply(self.snapshot.limits.reserve, "branch")
-        parts = newest_parts(self.material.history, (capacity.window - reply) * 3 // 4, estimator)
-        return task("branch", parts, capacity, estimator, max_tokens=reply, instructions=self.instructions)
+        reply = capacity.reply(self.snapshot.limits.reserve, "branch")
+        parts = newest_parts(self.material.history, (capacity.window - reply) * 3 // 4)
+        return task("branch", parts, capacity, self.tokens, max_tokens=reply, instructions=self.instructions)
 
     def summary(self, answer: str) -> Summary:
         """The summary with these notes."""
@@ -197,7 +191,7 @@ class BranchDraft:
 
     def extract(self) -> Summary:
         """The summary without a model."""
-        return extractive.summary(self.material, self.snapshot.limits.window, self.tokens)
+        return extractive.summary(self.material, self.snapshot.limits.window)
 
 
 def branch_draft_of(session: Session, snapshot: Snapshot, target: int, instructions: str | None) -> BranchDraft:
@@ -205,7 +199,7 @@ def branch_draft_of(session: Session, snapshot: Snapshot, target: int, instructi
     tree = session.tree
     left = set(left_rows(tree, snapshot.effect, target))
     speech = snapshot.speech
-    material = Material("", _recorded(session, sorted(left)))
+    material = Material(snapshot.estimator.text, "", _recorded(session, sorted(left)))
     for part in speech.stream(0, len(speech)):
         _take_in(material, tree, [[entry for entry in part if entry.row in left]], in_turn_head=False)
     if not material.history:

@@ -12,10 +12,10 @@ from typing import Final
 from pid.adapters.tokenizer import Tokenizer
 from pid.core.compaction import Limits, is_due
 from pid.core.context import Bodies, InEffect, entries_in_effect
-from pid.core.speech import Estimator, Speech, speech_of
+from pid.core.speech import Estimator, Speech, speech_of, speech_of_path
 from pid.core.tokens import Calibration, Size, TokenCounter, calibration_for
 from pid.core.tree import ROOT
-from pid.core.usage import Fill, corrected, fill, learned_overhead, reported, reported_gaps
+from pid.core.usage import Fill, estimator_for, fill, learned_overhead, reported
 from pid.entries import DamagedLine, Kind, clean
 from pid.protocol import ContextUsage, Settings
 from pid.service.session import Session
@@ -95,9 +95,8 @@ class Gauge:
         speech = speech_of(tree, effect, bodies, count=count, sizes=self._sizes)
         estimator = Estimator()
         if self._is_calibrated:
-            model = effect.model.model_id if effect.model else None
-            self._calibration = corrected(calibration_for(model), reported_gaps(speech), model)
-            estimator = Estimator(self._calibration, count)
+            estimator = estimator_for(speech, effect.model.model_id if effect.model else None, count)
+            self._calibration = estimator.calibration
         return Snapshot(leaf, effect, speech, estimator, limits)
 
     @property
@@ -150,10 +149,9 @@ class Gauge:
         return await loop.run_in_executor(self.session.around.threads, walk)
 
     def _learned(self, found: Snapshot) -> int:
-        path = self.session.tree.path(found.leaf)
-        whole = InEffect(found.leaf, path, ROOT, {}, "", None, ())
-        speech = speech_of(self.session.tree, whole, bodies_aside(self.session), sizes=self._sizes)
-        return learned_overhead(speech, found.estimator)
+        count = self._tokenizer.counter if self._counted else None
+        path = speech_of_path(self.session.tree, found.effect, bodies_aside(self.session), count=count)
+        return learned_overhead(path, found.estimator)
 
     def _told(self, leaf: int, found: Fill) -> ContextUsage:
         session = self.session

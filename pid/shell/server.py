@@ -7,10 +7,13 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from pid import __version__
+from pid.adapters.anthropic import AnthropicSummarizer
 from pid.adapters.catalog import Places
+from pid.adapters.editor import EditorSummarizer
+from pid.adapters.tokenizer import Tokenizer
 from pid.core.appending import Sent, read_sent
 from pid.core.overlay import Overlay, Planned, Stamp, plan_append, plan_move
 from pid.protocol import (
@@ -43,14 +46,15 @@ from pid.protocol import (
     Wire,
 )
 from pid.service import answers, answers_tree
+from pid.service.compactor import Workshop
 from pid.service.follow import follow
 from pid.service.notices import tell_change
 from pid.service.session import Session, Surroundings
 from pid.service.store import Store
+from pid.service.summarizing import EXTRACTIVE
 from pid.service.writing import Plan, Written
+from pid.shell.compactions import Compactions
 from pid.shell.rpc import RpcServer, after_response, register
-
-SUMMARIZERS: Final[list[str]] = []
 
 
 class ClientOutlet:
@@ -77,13 +81,15 @@ class Daemon:
         self.around = around
         self.outlet = outlet
         self.max_message = max_message
-        self.store = Store(Places.of(os.environ), around)
+        self.tokenizer = Tokenizer()
+        self.store = Store(Places.of(os.environ), around, Workshop((), self.tokenizer))
         self.following: asyncio.Task[None] | None = None
         self.server = RpcServer(
             "pid", __version__, on_initialize=self.initialize, on_shutdown=self.shutdown, max_message=max_message
         )
         outlet.server = self.server
-        for method, handler in self.handlers().items():
+        self.compactions = Compactions(self.server, lambda: self.store)
+        for method, handler in (self.handlers() | self.compactions.handlers()).items():
             register(self.server, method, METHODS[method].params, handler)
 
     def handlers(self) -> dict[str, Callable[[Any], Awaitable[Any]]]:
@@ -108,13 +114,14 @@ class Daemon:
         options = params.initialization_options or InitializationOptions()
         self.outlet.named = frozenset(client.notifications) & NOTIFICATIONS.keys()
         places = Places.of(os.environ, agent_dir=options.agent_dir, session_dir=options.session_dir)
-        self.store = Store(places, self.around, (options.settings,))
+        summarizers = (EditorSummarizer(self.compactions.ask, client.summarize), AnthropicSummarizer(os.environ))
+        self.store = Store(places, self.around, Workshop(summarizers, self.tokenizer), (options.settings,))
         self.following = asyncio.create_task(follow(self.store.orders))
         return PidServerCapability(
             protocol_version=min(client.protocol_version, PROTOCOL_VERSION),
             methods=sorted(METHODS),
             notifications=sorted(NOTIFICATIONS),
-            summarizers=SUMMARIZERS,
+            summarizers=[*(one.name for one in summarizers if one.is_available), EXTRACTIVE],
             limits=Limits(max_message_bytes=self.max_message),
         )
 
@@ -125,16 +132,17 @@ class Daemon:
         await self.store.close_all()
 
     async def create(self, params: CreateParams) -> SessionState:
-        return (await self.store.create(params)).session.state()
+        return (await self.store.create(params)).state()
 
     async def open(self, params: OpenParams) -> SessionState:
-        return (await self.store.open(params)).session.state()
+        return (await self.store.open(params)).state()
 
     async def close(self, params: CloseParams) -> None:
         await self.store.close(params.session_id, force=params.force)
 
     async def get_state(self, params: StateParams) -> SessionState:
-        return (await self._settled(params.session_id)).state()
+        session = await self._settled(params.session_id)
+        return self.store.get(session.session_id).state()
 
     async def append(self, params: AppendParams) -> AppendResult:
         entries = [read_sent(bytes(params.entry), "entry")]
@@ -147,13 +155,20 @@ class Daemon:
         return AppendBatchResult(entry_ids=list(written.planned.entry_ids), **fields)
 
     async def set_leaf(self, params: SetLeafParams) -> SetLeafResult:
-        plan = partial(_plan_move, params)
-        written, session = await self._write(params.session_id, plan, "setLeaf")
+        resident = self.store.get(params.session_id)
+        session = resident.session
+        if params.summarize:
+            written = await self.compactions.move(resident, params)
+            after_response(partial(tell_change, session, written.change))
+        else:
+            written, _ = await self._write(params.session_id, partial(_plan_move, params), "setLeaf")
+        await resident.watch.moved()
         return SetLeafResult(
             leaf_id=written.planned.leaf_id,
             previous_leaf_id=written.planned.previous_leaf_id,
             revision=written.revision,
             epoch=session.epoch,
+            branch_summary_entry_id=written.planned.entry_ids[0] if params.summarize else None,
         )
 
     async def get_tree(self, params: TreeParams) -> TreeResult:
@@ -177,7 +192,11 @@ class Daemon:
     async def _append(self, params: Placement, entries: list[Sent]) -> tuple[Written, dict[str, Any]]:
         written, session = await self._write(params.session_id, partial(_plan_append, params, entries), "append")
         planned = written.planned
+        resident = self.store.get(params.session_id)
+        usage, running = await resident.watch.appended(wanted=params.include_usage)
         return written, {
+            "context_usage": usage,
+            "compaction": running,
             "parent_id": planned.parent_id,
             "leaf_id": planned.leaf_id,
             "revision": written.revision,
