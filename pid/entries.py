@@ -11,6 +11,7 @@ from collections.abc import Container, Iterator
 from datetime import UTC, datetime
 from enum import IntEnum
 from functools import lru_cache
+from sys import getrecursionlimit, version_info
 from typing import Any, Final
 
 import msgspec
@@ -138,6 +139,9 @@ def depth_of(raw: bytes) -> int:
     return deepest
 
 
+_STACK_IS_SHARED: Final = version_info < (3, 12)  # then msgspec goes no deeper than Python itself
+
+
 def clean(raw: bytes) -> bytes:
     """The bytes of an object as they may go out: RFC 8259 to a depth of 1,000, UTF-8, no lone surrogate.
 
@@ -158,7 +162,9 @@ def clean(raw: bytes) -> bytes:
     except RecursionError:  # msgspec counts Python's own stack; orjson allows 1,024 levels above any
         _check_depth(raw)
         _check_deep(raw)
-    _check_depth(raw)
+    else:
+        if not _STACK_IS_SHARED or getrecursionlimit() > MAX_DEPTH:
+            _check_depth(raw)
     return raw
 
 

@@ -114,8 +114,12 @@ def too_large() -> Failure:
     return Failure(413, "request_too_large", "Request exceeds the maximum size")
 
 
+def bad_request(message: str) -> Failure:
+    return Failure(400, "invalid_request_error", message)
+
+
 def too_long(tokens: int = 213_462, limit: int = 200_000) -> Failure:
-    return Failure(400, "invalid_request_error", f"prompt is too long: {tokens} tokens > {limit} maximum")
+    return bad_request(f"prompt is too long: {tokens} tokens > {limit} maximum")
 
 
 def empty() -> Reply:
@@ -153,11 +157,13 @@ class AnthropicServer:
         context_window: int = 200_000,
         max_output: int = 64_000,
         max_bytes: int = 32_000_000,
+        prefill: bool = True,
     ) -> None:
         self.api_key = api_key
         self.context_window = context_window
         self.max_output = max_output
         self.max_bytes = max_bytes
+        self.prefill = prefill
         self.default: Script = Reply()
         self.requests: list[Request] = []
         self.closing = threading.Event()
@@ -217,27 +223,31 @@ class AnthropicServer:
         return Reply() if counting else behaviour(request) if callable(behaviour) else behaviour
 
     def _refusal(self, request: Request) -> Failure | None:
-        body = request.body
-        counting = request.path.endswith("/count_tokens")
         if self.api_key not in (request.headers.get("x-api-key"), request.bearer):
             return unauthorized()
         if request.size > self.max_bytes:
             return too_large()
-        if "anthropic-version" not in request.headers:
-            return Failure(400, "invalid_request_error", "anthropic-version: header is required")
-        if problems := request_problems(body | {"max_tokens": 1} if counting else body):
-            return Failure(400, "invalid_request_error", problems[0])
-        if counting:
-            return None
-        if body["max_tokens"] > self.max_output:
-            message = f"max_tokens: {body['max_tokens']} > {self.max_output}, which is the maximum allowed"
-            return Failure(400, "invalid_request_error", f"{message} number of output tokens for this model")
-        if request.tokens > self.context_window:
-            return too_long(request.tokens, self.context_window)
-        if request.tokens + body["max_tokens"] > self.context_window:
-            message = "input length and `max_tokens` exceed context limit: "
-            message += f"{request.tokens} + {body['max_tokens']} > {self.context_window}"
-            return Failure(400, "invalid_request_error", message)
+        counting = request.path.endswith("/count_tokens")
+        body = request.body | {"max_tokens": 1} if counting else request.body
+        version = request.headers.get("anthropic-version")
+        if version is None:
+            return bad_request("anthropic-version: header is required")
+        if problems := request_problems(body, version):
+            return bad_request(problems[0])
+        if not self.prefill and body["messages"][-1]["role"] == "assistant":
+            return bad_request("This model does not support assistant message prefill.")
+        return None if counting else self._too_much(request, body["max_tokens"])
+
+    def _too_much(self, request: Request, max_tokens: int) -> Failure | None:
+        window, tokens = self.context_window, request.tokens
+        if max_tokens > self.max_output:
+            return bad_request(f"max_tokens: {max_tokens} > {self.max_output}, which is the maximum allowed number")
+        if tokens > window:
+            return too_long(tokens, window)
+        if tokens + max_tokens > window:
+            return bad_request(
+                f"input length and `max_tokens` exceed context limit: {tokens} + {max_tokens} > {window}"
+            )
         return None
 
 
@@ -341,8 +351,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             body = json.loads(raw, parse_constant=_no_constant)
         except ValueError:
-            problem = "The request body is not valid JSON"
-            self._send_json(400, Failure(400, "invalid_request_error", problem).body)
+            self._send_json(400, bad_request("The request body is not valid JSON").body)
             return None
         path = self.path.partition("?")[0]
         if path not in ("/v1/messages", "/v1/messages/count_tokens") or not isinstance(body, dict):

@@ -41,6 +41,9 @@ IMPURE = frozenset(
 )
 """I/O, clock, randomness, concurrency: neither in core nor in words."""
 
+PURE_PARTS = frozenset({"sys.getrecursionlimit", "sys.version_info"})
+"""What of them may be imported by name all the same: facts about Python itself."""
+
 CLOCKS = frozenset({"now", "utcnow", "today"})
 HOMES: dict[str, tuple[str, ...]] = {
     "anthropic": ("pid.adapters.anthropic",),
@@ -104,7 +107,7 @@ def _imports_against_the_table(module: str, tree: ast.Module) -> Iterator[tuple[
         top = imported.name.partition(".")[0]
         if top == "pid" and not _may_import(own, imported.name):
             yield imported.line, f"{own or 'the package'} imports {imported.name}"
-        if own in ("words", "core") and top in IMPURE:
+        if own in ("words", "core") and top in IMPURE and imported.name not in PURE_PARTS:
             yield imported.line, f"{own} is pure and imports {top}"
         if top in HOMES and not _under(module, HOMES[top]):
             yield imported.line, f"{top} is imported outside {' and '.join(HOMES[top])}"
@@ -132,7 +135,7 @@ def _calls_against_the_table(module: str, tree: ast.Module) -> Iterator[tuple[in
 
 
 def _imports(module: str, tree: ast.Module) -> Iterator[Import]:
-    """`from pid import core` names `pid.core`: each name may be a module."""
+    """`from pid import core` names `pid.core`: each name may be a module. Of `sys` each name counts too."""
     late = {
         id(inner)
         for outer in ast.walk(tree)
@@ -145,7 +148,7 @@ def _imports(module: str, tree: ast.Module) -> Iterator[Import]:
                 yield Import(alias.name, node.lineno, id(node) in late)
         elif isinstance(node, ast.ImportFrom):
             base = _absolute(module, node)
-            for name in {f"{base}.{alias.name}" for alias in node.names} if base == "pid" else {base}:
+            for name in {f"{base}.{alias.name}" for alias in node.names} if base in ("pid", "sys") else {base}:
                 yield Import(name, node.lineno, id(node) in late)
 
 

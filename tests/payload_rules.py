@@ -30,6 +30,13 @@ TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 TOOL_FIELDS = {"name", "description", "input_schema", "cache_control"}
 SOURCE_FIELDS = {"type", "media_type", "data"}
 THINKING = ("thinking", "redacted_thinking")
+SAMPLING = {"temperature", "top_p", "top_k"}
+NO_SAMPLING_SINCE = "2026-10-21"  # the version of the API, as in `anthropic-version`
+REQUEST_FIELDS = {
+    *("model", "max_tokens", "messages", "system", "tools", "tool_choice", "stream", "stop_sequences", "metadata"),
+    *("thinking", "output_config", "service_tier", "cache_control", "container", "inference_geo", "speed"),
+    *("diagnostics", *SAMPLING),
+}
 
 # type of a block -> the fields it must have, the fields it may have
 BLOCKS: dict[str, tuple[set[str], set[str]]] = {
@@ -54,14 +61,15 @@ def payload_problems(payload: Json) -> list[str]:
     return [f"{key}: Extra inputs are not permitted" for key in extra] + list(_problems(payload))
 
 
-def request_problems(body: Json) -> list[str]:
+def request_problems(body: Json, version: str = NO_SAMPLING_SINCE) -> list[str]:
     """What is wrong with the whole body of a request, `model` and `max_tokens` included."""
-    problems = []
+    extra = body.keys() - REQUEST_FIELDS | (body.keys() & SAMPLING if version >= NO_SAMPLING_SINCE else set())
+    problems = [f"{key}: Extra inputs are not permitted" for key in sorted(extra)]
     if not (isinstance(body.get("model"), str) and body["model"]):
         problems.append("model: Field required")
     limit = body.get("max_tokens")
-    if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
-        problems.append("max_tokens: Input should be greater than or equal to 1")
+    if not isinstance(limit, int) or isinstance(limit, bool) or limit < 0:
+        problems.append("max_tokens: Input should be greater than or equal to 0")
     return problems + list(_problems(body))
 
 

@@ -179,6 +179,8 @@ def test_closing_ends_what_waits() -> None:
         ),
         ({"messages": [{"role": "user", "content": "x" * 900_000}]}, "prompt is too long"),
         ({"messages": []}, "at least one message"),
+        ({"extra_body": {"temperature": 0.5}}, "temperature"),
+        ({"extra_body": {"unknown": 1}}, "unknown"),
         ({"messages": [{"role": "assistant", "content": "x"}]}, "first message"),
         ({"messages": [{"role": "user", "content": ""}]}, "non-empty"),
     ],
@@ -204,6 +206,16 @@ async def test_a_wrong_key_and_a_body_that_is_too_large() -> None:
             with pytest.raises(anthropic.ContentTooLargeError):
                 await sdk.messages.create(**ASK | {"messages": [{"role": "user", "content": "x" * 2000}]})
         assert server.received_bytes > 2000
+
+
+async def test_a_model_without_prefill() -> None:
+    with AnthropicServer(prefill=False) as server:
+        async with client(server) as sdk:
+            with pytest.raises(anthropic.BadRequestError, match="prefill"):
+                await sdk.messages.create(
+                    **ASK | {"messages": [*ASK["messages"], {"role": "assistant", "content": "I"}]}
+                )
+            await sdk.messages.create(**ASK, extra_headers={"anthropic-version": "2023-06-01"}, extra_body={"top_p": 1})
 
 
 async def test_a_behaviour_may_depend_on_the_request(server: AnthropicServer) -> None:

@@ -22,6 +22,7 @@ BAD = {
     "the package itself imports nothing of it": ("pid", "from pid.errors import PidError"),
     "a module without a layer": ("pid.core.tree", "from pid.extras import x"),
     "core does I/O": ("pid.core.tree", "import os.path"),
+    "core knows the machine": ("pid.core.tree", "from sys import platform, version_info"),
     "core is asynchronous": ("pid.core.tree", "import anyio"),
     "core is random": ("pid.core.tree", "from random import choice"),
     "core reads the clock": ("pid.core.tree", "from datetime import datetime\nx = datetime.now()"),
@@ -36,6 +37,7 @@ BAD = {
 GOOD = {
     "a handler calls a service": ("pid.shell.server", "from pid.service.store import Store"),
     "core uses core and words": ("pid.core.context", "from pid.core.tree import Tree\nfrom pid.errors import PidError"),
+    "core knows its Python": ("pid.core.tree", "from sys import getrecursionlimit, version_info"),
     "the client frames": ("pid.client.session", "import asyncio\nfrom pid.core.framing import Frames"),
     "a command starts the client": ("pid.shell.commands", "def f():\n    from pid.client import Client"),
     "the journal opens": ("pid.adapters.journal", "import os\nos.open('x', os.O_RDWR)"),

@@ -2,16 +2,19 @@
 
 A journal reads from where it stands to the end (`advance`), gives stored bytes by their place (`read`), appends
 under the file's lock and syncs. It never rewrites a byte that is there, never writes to a file that is no session,
-and never blocks on a lock. What it has not read yet it does not know: also its own lines are indexed by reading them
-back, so memory holds what the file holds. Where operating systems differ stands in `_SYNC`.
+and never blocks on a lock; the one way in which another file takes its place is in `replacing.py`. What it has not
+read yet it does not know: also its own lines are indexed by reading them back, so memory holds what the file holds.
+Where operating systems differ stands in `_SYNC`.
 """
 
+import contextlib
 import errno
 import fcntl
 import os
 import stat
 import sys
 from collections.abc import Callable, Container, Iterator, Sequence
+from enum import Enum
 from pathlib import Path
 from typing import Final, NamedTuple, NoReturn
 
@@ -38,6 +41,8 @@ _FINGERPRINT_BYTES: Final = 4096
 _READ_BYTES: Final = 4 << 20
 _GAP_BYTES: Final = 8192
 _HEAD_BYTES, _TAIL_BYTES = 65_536, 256
+_CREATING: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+_NO_DIRECTORY_SYNC: Final = frozenset({errno.EACCES, errno.EINVAL, errno.EOPNOTSUPP})
 _NO_LOCKS: Final = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP})
 
 
@@ -50,6 +55,14 @@ _SYNC: Final[dict[str, Callable[[int], None]]] = {
     "darwin": _full_sync,  # fsync alone leaves the bytes in the drive's cache there
 }
 _sync = _SYNC.get(sys.platform, os.fsync)
+
+
+class Found(Enum):
+    """What a look at the file found: as it was read, longer, or another file under its name."""
+
+    SAME = "same"
+    GROWN = "grown"
+    REPLACED = "replaced"
 
 
 class _Seen(NamedTuple):
@@ -72,12 +85,14 @@ class Journal:
         self.scanner = Scanner(taken)
         self.end = 0
         self.locks = True
+        self.name_synced = False  # whoever made or renamed the file may not have synced its directory
         self._fd = fd
         self._writable = writable
         self._closed_line = True  # the indexed bytes end with a line break
         self._half = 0  # bytes behind `end` that are half a line
         self._seen = _seen(os.fstat(fd))
         self._prints: list[tuple[int, bytes]] = []
+        self._line_mark = (0, 1)  # a place, and the line that it is on
 
     # Opening
 
@@ -109,24 +124,51 @@ class Journal:
 
         Raises `SessionExists` and `WriteFailed`; nothing stays behind after a failure.
         """
-        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
         try:
             Path(path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            fd = os.open(path, flags, 0o600)
+            fd = os.open(path, _CREATING, 0o600)
         except FileExistsError:
             raise SessionExists(f"There is a file {path} already.", path=path) from None
         except OSError as error:
-            raise _write_failed(path, error) from None
+            raise write_failed(path, error) from None
         journal = cls(os.path.realpath(path), fd, writable=True, taken=taken)
         try:
             journal.write(header)
             journal.sync()
-            sync_directory(os.path.dirname(journal.path))
         except BaseException:
             journal.close()
             os.unlink(path)
             raise
         return journal
+
+    @classmethod
+    def draft(cls, old: "Journal", ending: str, taken: Container[str]) -> "Journal":
+        """An empty file beside `old`, with its owner and mode, and locked; one that a crash left there is replaced.
+
+        It is to take a name of its own later (`replacing.py`). Raises `WriteFailed`.
+        """
+        folder, name = os.path.split(old.path)
+        path = os.path.join(folder, f".{name}.{ending}")
+        try:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
+            fd = os.open(path, _CREATING, 0o600)
+        except OSError as error:
+            raise write_failed(path, error) from None
+        journal = cls(path, fd, writable=True, taken=taken)
+        try:
+            _make_alike(fd, os.fstat(old._fd))
+            journal.try_lock()
+        except OSError as error:
+            journal.discard()
+            raise write_failed(path, error) from None
+        return journal
+
+    def discard(self) -> None:
+        """Closes a draft and removes it."""
+        self.close()
+        with contextlib.suppress(OSError):
+            os.unlink(self.path)
 
     def close(self) -> None:
         """Gives the descriptor back, and with it any lock."""
@@ -142,7 +184,8 @@ class Journal:
         Half a line at the end stays where it is and is looked at again; `opening` tells it as a problem. Raises
         `NotASession` if no header comes first, `ReadFailed`, `SessionChangedOnDisk`.
         """
-        behind = os.fstat(self._fd).st_size - self.end
+        before = _seen(os.fstat(self._fd))  # what comes while this reads shows in the next look
+        behind = before.size - self.end
         buffer = bytearray(min(max(behind, 0) + 1, SLICE_BYTES))  # with room for one byte, to see the end
         while filled := self._pread_into(buffer, self.end):
             stop = buffer.rfind(b"\n", 0, filled) + 1
@@ -160,7 +203,7 @@ class Journal:
                 break
         if self.scanner.header is None:
             self._refuse("it has no session header")
-        self._remember()
+        self._remember(before)
 
     def _index(self, batch: Batch, size: int) -> Batch:
         if self.scanner.foreign:
@@ -197,42 +240,45 @@ class Journal:
 
     # Whether the file is still the one that was read
 
-    def verify(self) -> bool:
-        """Whether there is something new to `advance` over; one `stat` where nothing happened.
+    def verify(self) -> Found:
+        """Whether the file is still the one that was indexed; one `stat` where nothing happened.
 
-        Raises `SessionChangedOnDisk` if what was indexed is not there any more: offsets would lie.
+        Raises `SessionChangedOnDisk` if what was indexed is not there any more (offsets would lie), `ReadFailed`.
         """
         try:
             at_path = _seen(os.stat(self.path))
         except FileNotFoundError:
-            self._lost("deleted")
+            self.lost("deleted")
         except OSError as error:
             raise _read_failed(self.path, error) from None
-        if at_path == self._seen:
-            return False
         if at_path[:2] != self._seen[:2]:
-            self._lost("replaced")
+            return Found.REPLACED
+        if at_path != self._seen:
+            self._compare(at_path)
+        return Found.GROWN if at_path.size > self.end + self._half else Found.SAME
+
+    def _compare(self, at_path: _Seen) -> None:
         if at_path.size < self.end:
-            self._lost("truncated")
+            self.lost("truncated")
         for start, expected in self._prints:
-            if os.pread(self._fd, len(expected), start) != expected:
-                self._lost("rewritten")
+            if self._pread(len(expected), start) != expected:
+                self.lost("rewritten")
         self._seen = at_path
-        return at_path.size > self.end + self._half
 
-    def _lost(self, reason: str) -> NoReturn:
-        raise SessionChangedOnDisk(
-            f"{self.path} was {reason} by another program. Nothing more is written to it; open it again.",
-            reason=reason,
-            path=self.path,
-        )
+    def lost(self, reason: str) -> NoReturn:
+        """Raises `SessionChangedOnDisk` with the reason."""
+        raise changed_on_disk(self.path, reason)
 
-    def _remember(self) -> None:
+    def _remember(self, seen: _Seen) -> None:
         start = max(0, self.end - _FINGERPRINT_BYTES)
         if not self._prints:
-            self._prints = [(0, os.pread(self._fd, min(self.end, _FINGERPRINT_BYTES), 0)), (0, b"")]
-        self._prints[1] = (start, os.pread(self._fd, self.end - start, start))
-        self._seen = _seen(os.fstat(self._fd))
+            self._prints = [(0, self._pread(min(self.end, _FINGERPRINT_BYTES), 0)), (0, b"")]
+        self._prints[1] = (start, self._pread(self.end - start, start))
+        self._seen = seen
+
+    def size(self) -> int:
+        """Bytes of the file as it is now."""
+        return os.fstat(self._fd).st_size
 
     def read(self, spans: Sequence[Span]) -> list[bytes]:
         """The stored bytes at each place, neighbours in one call. Raises `ReadFailed`, `SessionChangedOnDisk`."""
@@ -245,11 +291,15 @@ class Journal:
         return found
 
     def line_at(self, offset: int) -> int:
-        """The line (from 1) that a place is on. It reads the file up to there: for problems only."""
-        line = 1
-        for start in range(0, offset, _READ_BYTES):
-            line += os.pread(self._fd, min(_READ_BYTES, offset - start), start).count(b"\n")
-        return line
+        """The line (from 1) that a place is on. It counts from the nearest place whose line is known."""
+        known = (0, 1), self._line_mark, (self.end, self.scanner.line + self._closed_line)
+        place, line = min(known, key=lambda mark: abs(mark[0] - offset))
+        first, last = sorted((place, offset))
+        breaks = 0
+        for start in range(first, last, _READ_BYTES):
+            breaks += self._pread(min(_READ_BYTES, last - start), start).count(b"\n")
+        self._line_mark = offset, line + (breaks if offset > place else -breaks)
+        return self._line_mark[1]
 
     def _pread(self, size: int, offset: int) -> bytes:
         try:
@@ -259,7 +309,7 @@ class Journal:
         except OSError as error:
             raise _read_failed(self.path, error) from None
         if len(raw) < size:
-            self._lost("truncated")
+            self.lost("truncated")
         return raw
 
     def _pread_into(self, buffer: bytearray, offset: int) -> int:
@@ -278,7 +328,7 @@ class Journal:
             return False
         except OSError as error:
             if error.errno not in _NO_LOCKS:
-                raise _write_failed(self.path, error) from None
+                raise write_failed(self.path, error) from None
             self.locks = False
         return True
 
@@ -291,43 +341,59 @@ class Journal:
         """Appends whole lines (each but the last with its line break) behind everything there.
 
         To be called under the lock, with nothing left to `advance` over; they are indexed by the next `advance`.
-        Raises `WriteFailed` (`notWritten`): a part that went out is cut back, unless another writer stands behind it.
+        Raises `WriteFailed`: `notWritten` if a part that went out could be cut back, `unknown` if another writer
+        stands behind it.
         """
+        self.put(b"".join((b"" if self._closed_line and not self._half else b"\n", lines, b"\n")))
+
+    def put(self, data: bytes) -> None:
+        """Appends bytes as they are; else as `write`."""
         if not self._writable:
             raise WriteFailed(f"{self.path} is read-only.", errno=errno.EACCES, outcome="notWritten", retryable=False)
-        whole = b"".join((b"" if self._closed_line and not self._half else b"\n", lines, b"\n"))
-        start = os.fstat(self._fd).st_size
         done = 0
         try:
-            while done < len(whole):
-                done += os.write(self._fd, memoryview(whole)[done:])
+            while done < len(data):
+                done += os.write(self._fd, memoryview(data)[done:])
         except OSError as error:
-            self._cut_back(start, done)
-            raise _write_failed(self.path, error) from None
+            raise write_failed(self.path, error, gone=self._cut_back(done)) from None
 
-    def _cut_back(self, start: int, done: int) -> None:
-        if done and os.fstat(self._fd).st_size == start + done:
-            os.ftruncate(self._fd, start)
+    def _cut_back(self, done: int) -> bool:
+        """Whether nothing of a write remains. What does remain is read again, and gets a line break behind it."""
+        try:
+            end = os.lseek(self._fd, 0, os.SEEK_CUR) if done else 0  # where the last part went
+            if done and os.fstat(self._fd).st_size == end:
+                os.ftruncate(self._fd, end - done)
+                return True
+        except OSError:
+            return False
+        return not done
 
     def sync(self) -> None:
-        """Makes what was written durable. Raises `WriteFailed` with the outcome `unknown`."""
+        """Makes what was written durable, the first time also the file's name. Raises `WriteFailed` (`unknown`)."""
         try:
             _sync(self._fd)
+            if not self.name_synced:
+                sync_directory(os.path.dirname(self.path))
         except OSError as error:
             raise WriteFailed(
                 f"{self.path} could not be synced ({_said(error)}): whether the last lines last is unknown.",
                 errno=error.errno,
                 outcome="unknown",
             ) from None
+        self.name_synced = True
 
 
 def sync_directory(path: str) -> None:
-    """Makes a new or renamed name in a directory durable."""
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    """Makes a new or renamed name in a directory durable, where that can be asked for."""
     try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+    except OSError as error:
+        if error.errno not in _NO_DIRECTORY_SYNC:
+            raise
 
 
 def _open_fd(path: str) -> tuple[int, bool]:
@@ -338,6 +404,13 @@ def _open_fd(path: str) -> tuple[int, bool]:
         if error.errno not in (errno.EACCES, errno.EROFS, errno.EPERM, errno.ETXTBSY):
             raise
     return os.open(path, os.O_RDONLY | flags), False
+
+
+def _make_alike(fd: int, other: os.stat_result) -> None:
+    own = os.fstat(fd)
+    if (own.st_uid, own.st_gid) != (other.st_uid, other.st_gid):
+        os.fchown(fd, other.st_uid, other.st_gid)
+    os.fchmod(fd, stat.S_IMODE(other.st_mode))
 
 
 def _refuse_special(path: str, found: os.stat_result) -> None:
@@ -363,6 +436,12 @@ def _runs(spans: Sequence[Span]) -> Iterator[tuple[int, int]]:
         first = index
 
 
+def changed_on_disk(path: str, reason: str) -> SessionChangedOnDisk:
+    """The error for a file that another program replaced, rewrote, truncated or deleted."""
+    message = f"{path} was {reason} by another program. Nothing more is written to it; open it again."
+    return SessionChangedOnDisk(message, reason=reason, path=path)
+
+
 def _said(error: OSError) -> str:
     return os.strerror(error.errno) if error.errno else str(error)
 
@@ -371,5 +450,7 @@ def _read_failed(path: str, error: OSError) -> ReadFailed:
     return ReadFailed(f"{path} could not be read: {_said(error)}.", errno=error.errno, path=path)
 
 
-def _write_failed(path: str, error: OSError) -> WriteFailed:
-    return WriteFailed(f"Nothing was written to {path}: {_said(error)}.", errno=error.errno, outcome="notWritten")
+def write_failed(path: str, error: OSError, *, gone: bool = True) -> WriteFailed:
+    """The error for a write that the system refused; `gone`: nothing of it remains in the file."""
+    outcome, what = ("notWritten", "Nothing was written") if gone else ("unknown", "A part only was written")
+    return WriteFailed(f"{what} to {path}: {_said(error)}.", errno=error.errno, outcome=outcome)

@@ -48,3 +48,14 @@ class CallIds:
 
     def entry_id(self, call_id: str) -> str | None:
         return self._given[call_id][1]
+
+
+_repeat_in: Final = re.compile(r".*_(\d+)_[0-9a-f]{16}").fullmatch
+
+
+def is_sent_for(call_id: str, original: str) -> bool:
+    """Whether `CallIds` may have given this id to a call that bears `original`."""
+    if call_id == original or call_id == fit_id(original):
+        return True
+    repeat = _repeat_in(call_id)
+    return repeat is not None and fit_id(f"{original}#{repeat[1]}") == call_id

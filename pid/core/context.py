@@ -6,8 +6,9 @@ the answer hangs on: the winning compaction, the edits, and, from the leaf backw
 thinking level and the model.
 """
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
@@ -15,7 +16,7 @@ import msgspec
 from msgspec import Raw
 
 from pid.core.cut import SPEAKING_KINDS, cut_index
-from pid.core.messages import agent_messages, edited
+from pid.core.messages import agent_messages, built_messages, edited, stored_message
 from pid.core.splice import Json, members, value_of
 from pid.core.tokens import chars4
 from pid.core.tree import MISSING, ROOT, Tree
@@ -29,7 +30,6 @@ TAIL_TOKENS: Final = 20_000
 """What a compaction keeps that does not say what it keeps: the newest entries, at four characters a token."""
 DEFAULT_THINKING: Final = "off"
 _MOST_ROWS: Final = 256  # bodies held at a time
-_MODEL_KINDS: Final = frozenset({Kind.MODEL_CHANGE, Kind.ASSISTANT})
 _NOT_KEPT: Final = frozenset({Kind.SYSTEM, Kind.COMPACTION})  # they speak, but not from the kept range
 
 Edit = bytes | None
@@ -60,22 +60,22 @@ def entries_in_effect(tree: Tree, leaf: int, bodies: Bodies) -> InEffect:
 
     Bad data gives warnings, never an error. Linear in the length of the path.
     """
-    path = tree.path(leaf)
-    at = _winning_compaction(tree, path, bodies)
-    warnings = _severed(tree, path)
-    rows = path
+    rows = tree.path(leaf)
+    path = _Path(tree, rows, bytes(map(tree.kinds.__getitem__, rows)), bodies)
+    at = next((place for place, _ in path.read(_COMPACTIONS)), None)
+    warnings, kept = _severed(tree, rows), 0
     if at is not None:
-        kept, lost = _kept_from(tree, path, at, bodies)
-        rows = [path[at], *(row for row in path[kept:at] if tree.kinds[row] != Kind.SYSTEM), *path[at + 1 :]]
+        kept, lost = _kept_from(path, at)
+        rows = [rows[at], *(row for row in rows[kept:at] if tree.kinds[row] != Kind.SYSTEM), *rows[at + 1 :]]
         warnings += lost
-    edits, unusable = _edits(tree, rows, bodies)
+    edits, unusable = _edits(path, kept)
     return InEffect(
         leaf=leaf,
         rows=rows,
-        compaction=ROOT if at is None else path[at],
+        compaction=ROOT if at is None else path.rows[at],
         edits=MappingProxyType(edits),
-        thinking_level=_latest(tree, path, {Kind.THINKING_LEVEL_CHANGE}, bodies, _level_of) or DEFAULT_THINKING,
-        model=_latest(tree, path, _MODEL_KINDS, bodies, _model_of),
+        thinking_level=_latest(path, _LEVELS, _level_of) or DEFAULT_THINKING,
+        model=_latest(path, _MODELS, _model_of),
         warnings=(*warnings, *unusable),
     )
 
@@ -89,20 +89,21 @@ def messages_in_effect(
     """
     kinds, edits = tree.kinds, effect.edits
     for row, body in zip(rows, bodies, strict=True):
+        kind = kinds[row]
         if not body:
             warnings.append(_warning("damagedEntry", tree, row, "The entry {} cannot be read and was left out."))
-            continue
-        kind = kinds[row]
-        if kind not in SPEAKING_KINDS or (kind == Kind.COMPACTION and row != effect.compaction):
-            continue
-        messages = agent_messages(tree, row, body)
-        if not messages and kind in MESSAGE_KINDS:
-            warnings.append(_warning("missingMessage", tree, row, "The entry {} has no message, and gives none."))
-        elif row in edits:
-            content = edits[row]
-            messages = [] if content is None else [edited(kind, message, content) for message in messages]
-        for message in messages:
-            yield row, message
+        elif kind in MESSAGE_KINDS:
+            message = stored_message(kind, body)
+            if message is None:
+                warnings.append(_warning("missingMessage", tree, row, "The entry {} has no message, and gives none."))
+            elif row not in edits:
+                yield row, message
+            elif (content := edits[row]) is not None:
+                yield row, edited(kind, message, content)
+        elif kind in SPEAKING_KINDS and (kind != Kind.COMPACTION or row == effect.compaction):
+            content = edits.get(row, b"")
+            for message in built_messages(tree, row, body) if content is not None else ():
+                yield row, edited(kind, message, content) if content else message
 
 
 def _warning(kind: str, tree: Tree, row: int, message: str) -> ContextWarning:
@@ -116,77 +117,116 @@ _SEVERED: Final = {
 }
 
 
-def _severed(tree: Tree, path: list[int]) -> list[ContextWarning]:
-    kind = tree.severed.get(path[0]) if path else None
-    return [_warning(kind, tree, path[0], _SEVERED[kind])] if kind else []
+def _severed(tree: Tree, rows: list[int]) -> list[ContextWarning]:
+    kind = tree.severed.get(rows[0]) if rows else None
+    return [_warning(kind, tree, rows[0], _SEVERED[kind])] if kind else []
 
 
-# The winning compaction and what it kept
+# A path, looked at from its newest entry
 
 
-def _winning_compaction(tree: Tree, path: list[int], bodies: Bodies) -> int | None:
-    kinds = tree.kinds
-    for index in range(len(path) - 1, -1, -1):
-        if kinds[path[index]] == Kind.COMPACTION and bodies(path[index : index + 1])[0]:
-            return index
-    return None
+def _marks(*kinds: Kind) -> bytes:
+    """A table that turns these kinds into 1 and the others into 0."""
+    return bytes(kind in kinds for kind in range(256))
 
 
-def _kept_from(tree: Tree, path: list[int], at: int, bodies: Bodies) -> tuple[int, list[ContextWarning]]:
+_COMPACTIONS: Final = _marks(Kind.COMPACTION)
+_EDITS: Final = _marks(Kind.CONTEXT_EDIT)
+_LEVELS: Final = _marks(Kind.THINKING_LEVEL_CHANGE)
+_MODELS: Final = _marks(Kind.MODEL_CHANGE, Kind.ASSISTANT)
+
+
+@dataclass(frozen=True, slots=True)
+class _Path:
+    """The rows of a path and, as bytes, their kinds: a kind is found without a look at each row."""
+
+    tree: Tree
+    rows: list[int]
+    kinds: bytes
+    bodies: Bodies
+
+    def places(self, marks: bytes) -> Iterator[int]:
+        """The places of marked kinds, newest first."""
+        marked, at = self.kinds.translate(marks), len(self.kinds)
+        while (at := marked.rfind(1, 0, at)) >= 0:
+            yield at
+
+    def read(self, marks: bytes) -> Iterator[tuple[int, bytes]]:
+        """These places with their bodies, without the damaged ones: few at first, then more at a time."""
+        places, size = self.places(marks), 1
+        while part := list(islice(places, size)):
+            bodies = self.bodies([self.rows[place] for place in part])
+            yield from ((place, body) for place, body in zip(part, bodies, strict=True) if body)
+            size = min(2 * size, _MOST_ROWS)
+
+
+# What the winning compaction kept
+
+
+def _kept_from(path: _Path, at: int) -> tuple[int, list[ContextWarning]]:
     """Where the kept entries begin on the path (at the compaction or behind it: none are kept)."""
-    place = _place_of_first_kept(tree, path, path[at])
+    place = _place_of_first_kept(path.tree, path.rows, path.rows[at])
     if place is not None:
         return place, []
     message = (
         "What the compaction {} kept begins at no entry of its path; the newest entries before it, about "
         f"{TAIL_TOKENS:,} tokens, are shown instead."
     )
-    return _newest_tail(tree, path[:at], bodies), [_warning("missingFirstKept", tree, path[at], message)]
+    return _newest_tail(path, at), [_warning("missingFirstKept", path.tree, path.rows[at], message)]
 
 
-def _place_of_first_kept(tree: Tree, path: list[int], compaction: int) -> int | None:
+def _place_of_first_kept(tree: Tree, rows: list[int], compaction: int) -> int | None:
     kept = tree.first_kept(compaction)
     if kept == MISSING:
         return None
     if tree.is_hidden(kept):  # a leaf marker: what follows it is kept, not the entry that it hangs on
         before = tree.visible(kept)
-        return 0 if before == ROOT else path.index(before) + 1 if before in path else None
-    return path.index(kept) if kept in path else None
+        return 0 if before == ROOT else rows.index(before) + 1 if before in rows else None
+    return rows.index(kept) if kept in rows else None
 
 
-def _newest_tail(tree: Tree, path: list[int], bodies: Bodies) -> int:
-    """Where the newest `TAIL_TOKENS` of a path begin: at a valid cut point."""
-    tokens, reached = 0, len(path)
+def _newest_tail(path: _Path, at: int) -> int:
+    """Where the newest `TAIL_TOKENS` in front of a place begin: at a valid cut point."""
+    tokens, reached = 0, at
     while reached > 0 and tokens < TAIL_TOKENS:
         reached -= 1
-        tokens += _chars4(tree, path[reached], bodies)
-    return cut_index([tree.kinds[row] for row in path], reached)
+        tokens += _chars4(path, reached)
+    return cut_index(path.kinds[:at], reached)
 
 
-def _chars4(tree: Tree, row: int, bodies: Bodies) -> int:
-    if tree.kinds[row] not in SPEAKING_KINDS or tree.kinds[row] in _NOT_KEPT:
+def _chars4(path: _Path, place: int) -> int:
+    if path.kinds[place] not in SPEAKING_KINDS or path.kinds[place] in _NOT_KEPT:
         return 0
-    body = bodies((row,))[0]
-    return sum(chars4(read_body(bytes(message))) for message in agent_messages(tree, row, body)) if body else 0
+    row = path.rows[place]
+    body = path.bodies((row,))[0]
+    return sum(chars4(read_body(bytes(message))) for message in agent_messages(path.tree, row, body)) if body else 0
 
 
 # Edits
 
 
-def _edits(tree: Tree, rows: Sequence[int], bodies: Bodies) -> tuple[dict[int, Edit], list[ContextWarning]]:
-    """The last usable edit of each target; one whose target is not in effect changes nothing."""
+def _edits(path: _Path, kept: int) -> tuple[dict[int, Edit], list[ContextWarning]]:
+    """The last usable edit of each target among the entries from a place on; and what is said of the others.
+
+    A target that is not in effect is mapped too, and changes nothing.
+    """
+    tree = path.tree
     edits: dict[int, Edit] = {}
     unusable: list[ContextWarning] = []
-    for row, body in _read([row for row in rows if tree.kinds[row] == Kind.CONTEXT_EDIT], bodies):
+    for place, body in path.read(_EDITS):
+        if place < kept:
+            break
         fields = members(body)
         target = tree.rows.get(id_text(value_of(fields.get("targetId"))) or "")
         try:
             edit = _new_content(fields.get("replacement"))
         except ValueError:
+            row = path.rows[place]
             unusable.append(_warning("invalidEdit", tree, row, "The edit {} has no usable replacement."))
         else:
-            edits |= {} if target is None else {target: edit}
-    return edits, unusable
+            if target is not None:
+                edits.setdefault(target, edit)
+    return edits, unusable[::-1]
 
 
 def _new_content(replacement: Json | None) -> Edit:
@@ -201,24 +241,12 @@ def _new_content(replacement: Json | None) -> Edit:
     raise ValueError("a replacement is null, or an object with a text or blocks as its content")
 
 
-# The thinking level and the model: the last one on the path
+# The thinking level and the model: the last ones on the path
 
 
-def _read(rows: Sequence[int], bodies: Bodies) -> Iterator[tuple[int, bytes]]:
-    """Rows with their bodies, without the damaged ones. Few at first, then more at a time."""
-    start, size = 0, 1
-    while start < len(rows):
-        part = rows[start : start + size]
-        yield from ((row, body) for row, body in zip(part, bodies(part), strict=True) if body)
-        start, size = start + size, min(2 * size, _MOST_ROWS)
-
-
-def _latest(
-    tree: Tree, path: list[int], kinds: Container[int], bodies: Bodies, read: Callable[[bytes], Found | None]
-) -> Found | None:
+def _latest(path: _Path, marks: bytes, read: Callable[[bytes], Found | None]) -> Found | None:
     """What the last entry of these kinds says that says anything."""
-    rows = [row for row in reversed(path) if tree.kinds[row] in kinds]
-    said = (read(body) for _, body in _read(rows, bodies))
+    said = (read(body) for _, body in path.read(marks))
     return next((found for found in said if found is not None), None)
 
 

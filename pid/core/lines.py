@@ -74,12 +74,13 @@ class Batch:
 class Scanner:
     """Reads the lines of one file from its first to its last; what it carries from slice to slice is here.
 
-    `header` is the parsed header once met; `foreign` turns true if the first object is no session header.
-    `taken` has the ids that are in the tree already.
+    `header` is the parsed header once met, `header_span` its place (start, size); `foreign` turns true if the first
+    object is no session header. `taken` has the ids that are in the tree already.
     """
 
     def __init__(self, taken: Container[str]) -> None:
         self.header: dict[str, Any] | None = None
+        self.header_span = (0, 0)
         self.version = 0
         self.session_id = ""
         self.foreign = False
@@ -177,21 +178,22 @@ class Scanner:
         for index, piece in enumerate(found):
             if piece.error:
                 self._tell(batch, piece.error, piece.reason, id_text(piece.salvaged.get("id")))
-            if piece.body is None and "parentId" not in piece.salvaged:
-                continue
+            if piece.body is None and (self.version == 1 or "parentId" not in piece.salvaged):
+                continue  # version 1 has no ids: nothing of a damaged line can keep a place
             body = piece.salvaged if piece.body is None else piece.body
             if body.get("type") == "session" or self.header is None:
-                self._take_header(body, batch)
+                self._take_header(piece, body, offset, batch)
             else:
                 self._take_entry(piece, body, offset, index, batch)
 
-    def _take_header(self, body: dict[str, Any], batch: Batch) -> None:
+    def _take_header(self, piece: Piece, body: dict[str, Any], offset: int, batch: Batch) -> None:
         if self.header is not None:
             self._tell(batch, "duplicateHeader", "a second session header; it is left out")
         elif body.get("type") != "session" or not isinstance(body.get("id"), str) or not body["id"]:
             self.foreign = True
         else:
             self.header, self.session_id = body, body["id"]
+            self.header_span = (offset + piece.start, piece.stop - piece.start)
             version = body.get("version")
             if version is None:
                 self.version = 1

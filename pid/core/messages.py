@@ -57,11 +57,25 @@ def agent_messages(tree: Tree, row: int, body: bytes) -> list[Raw]:
     `body` is the entry's clean bytes. A `message` entry without a message gives none.
     """
     kind = tree.kinds[row]
-    if kind in MESSAGE_KINDS:
-        message = _stored_message(kind, body)
-        return [] if message is None else [message]
-    build = _BUILDERS.get(kind)
+    if kind not in MESSAGE_KINDS:
+        return built_messages(tree, row, body)
+    message = stored_message(kind, body)
+    return [] if message is None else [message]
+
+
+def built_messages(tree: Tree, row: int, body: bytes) -> list[Raw]:
+    """The messages of an entry that is no `message`."""
+    build = _BUILDERS.get(tree.kinds[row])
     return build(tree, row, members(body)) if build else []
+
+
+def stored_message(kind: int, body: bytes) -> Raw | None:
+    """The message of a `message` entry of this kind; None if there is none."""
+    try:
+        message = _message_entry(body).message
+    except RecursionError:  # deeper than the Python stack has room for
+        message = Raw(members(body).get("message", b"null"))
+    return message if _has_content(message) else _mended(kind, message)
 
 
 def edited(kind: int, message: Raw, content: bytes) -> Raw:
@@ -71,14 +85,6 @@ def edited(kind: int, message: Raw, content: bytes) -> Raw:
     if kind in _BLOCKS_ONLY and content.startswith(b'"'):
         content = b'[{"type":"text","text":' + content + b"}]"
     return Raw(with_member(message, "content", content))
-
-
-def _stored_message(kind: int, body: bytes) -> Raw | None:
-    try:
-        message = _message_entry(body).message
-    except RecursionError:  # deeper than the Python stack has room for
-        message = Raw(members(body).get("message", b"null"))
-    return message if _has_content(message) else _mended(kind, message)
 
 
 def _mended(kind: int, message: Raw) -> Raw | None:

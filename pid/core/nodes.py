@@ -4,20 +4,18 @@ The tree knows the place; a `Line` has the rest. Nothing here reads a file or kn
 """
 
 import re
-from functools import lru_cache
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from pid.core.lines import DAMAGED
 from pid.core.previews import Line, Said, preview
 from pid.core.tree import Tree
-from pid.entries import NO_TIME, ROLE_NAMES, TYPE_NAMES, Kind, id_text, iso_of
+from pid.entries import MESSAGE_KINDS, ROLE_NAMES, Kind, id_text
 from pid.protocol import TreeNode
 
+_NOTHING_SAID: Final = Said()
 UNKNOWN_TYPE: Final = "unknown"
 """The type of a damaged entry that does not tell it."""
-
-_NOBODY: Final = Said()
-_CUSTOM_TYPED: Final = frozenset({Kind.CUSTOM, Kind.CUSTOM_MESSAGE})
 
 
 def node_of(tree: Tree, row: int, line: Line, *, with_preview: bool = True, **more: Any) -> TreeNode:
@@ -25,26 +23,40 @@ def node_of(tree: Tree, row: int, line: Line, *, with_preview: bool = True, **mo
 
     `more` are further fields of the node. Raises ValueError where the bytes, not proven before, are no JSON.
     """
-    kind, time, parent = tree.kinds[row], tree.times[row], tree.parents[row]
-    message = line.message or _NOBODY
+    kind, parent = tree.kinds[row], tree.parents[row]
+    message = line.message if kind in MESSAGE_KINDS else None
+    if message is None and (fields := _FIELDS.get(kind)):
+        more |= fields(tree, line)
+    if tree.flags[row] & DAMAGED:
+        more["damaged"] = True
+    said = message or _NOTHING_SAID
     return TreeNode(
         id=tree.ids[row],
         parent_id=tree.ids[parent] if parent >= 0 else None,
-        type=TYPE_NAMES.get(kind) or line.type or UNKNOWN_TYPE,
-        timestamp=_iso(time) if time != NO_TIME else line.timestamp,
-        role=ROLE_NAMES.get(kind) or message.role,
+        type=line.type or UNKNOWN_TYPE,
+        timestamp=line.timestamp,
+        role=ROLE_NAMES.get(kind) or said.role,
         label=tree.label_of(row) if tree.labels else None,
         preview=preview(kind, line) if with_preview else None,
-        target_id=_named(tree, line.target_id) if kind in (Kind.LABEL, Kind.CONTEXT_EDIT) else None,
-        first_kept_entry_id=_named(tree, line.first_kept_entry_id) if kind == Kind.COMPACTION else None,
-        from_id=_named(tree, line.from_id) if kind == Kind.BRANCH_SUMMARY else None,
-        custom_type=line.custom_type if kind in _CUSTOM_TYPED else message.custom_type,
-        tool_name=message.tool_name,
-        is_error=message.is_error,
-        stop_reason=message.stop_reason,
-        damaged=True if tree.flags[row] & DAMAGED else None,
+        tool_name=said.tool_name,
+        is_error=said.is_error,
+        stop_reason=said.stop_reason,
+        custom_type=said.custom_type or line.custom_type,
         **more,
     )
+
+
+def _target(tree: Tree, line: Line) -> dict[str, Any]:
+    return {"target_id": _named(tree, line.target_id)}
+
+
+_FIELDS: Final[Mapping[int, Callable[[Tree, Line], dict[str, Any]]]] = {
+    Kind.LABEL: _target,
+    Kind.CONTEXT_EDIT: _target,
+    Kind.COMPACTION: lambda tree, line: {"first_kept_entry_id": _named(tree, line.first_kept_entry_id)},
+    Kind.BRANCH_SUMMARY: lambda tree, line: {"from_id": _named(tree, line.from_id)},
+}
+"""The entries that an entry of a kind names."""
 
 
 def _named(tree: Tree, value: object) -> str | None:
@@ -52,16 +64,6 @@ def _named(tree: Tree, value: object) -> str | None:
     entry_id = id_text(value)
     row = tree.rows.get(entry_id or "")
     return entry_id if row is None or not tree.is_hidden(row) else tree.id_of(tree.visible(row))
-
-
-@lru_cache(maxsize=4096)
-def _minute(minute: int) -> str:
-    return iso_of(minute * 60_000)[:17]
-
-
-def _iso(ms: int) -> str:
-    minute, rest = divmod(ms, 60_000)
-    return f"{_minute(minute)}{rest // 1000:02d}.{rest % 1000:03d}Z"
 
 
 _TYPE = re.compile(rb'\{[ \t]*"type"[ \t]*:[ \t]*"(\w{1,64})"')

@@ -119,35 +119,45 @@ def _shortened(line: str) -> str | None:
 
 def _collapsed(text: str) -> str:
     """The beginning of a text as one line; at least 120 code points long, if the text says as much."""
-    line = " ".join(text[:_ENOUGH].split())
+    line = text[:_ENOUGH].strip()
+    if "  " in line or not line.isprintable():
+        line = " ".join(line.split())
     if len(line) < PREVIEW_CODE_POINTS and len(text) > _ENOUGH:
         line = " ".join(text.split(None, _ENOUGH_WORDS)[:_ENOUGH_WORDS])
     return line if line.isprintable() else " ".join(_UNSHOWN.sub(" ", line[: 4 * PREVIEW_CODE_POINTS]).split())
 
 
-_PART_BYTES: Final = 240
+_PARTS: Final = (240, 2048)
+"""How many bytes of a long text are looked at, at first and then."""
 _INCOMPLETE: Final = re.compile(rb"(?:[\xc0-\xff][\x80-\xbf]*+|\\(?:u[0-9a-fA-F]{0,3})?)\Z")
-_LONGEST_INCOMPLETE: Final = 5
+_QUOTE: Final = 0x22
 
 
 def _text_line(raw: Raw) -> str:
     """The beginning of a string in JSON text as one line; "" for what is no string."""
     view = memoryview(raw)
-    if len(view) < 2 or view[0] != 0x22:
+    if len(view) < 2 or view[0] != _QUOTE:
         return ""
-    if len(view) > _PART_BYTES and len(line := _collapsed(_head(bytes(view[1:_PART_BYTES])))) >= PREVIEW_CODE_POINTS:
-        return line
+    for size in _PARTS:
+        if len(view) > size and len(line := _collapsed(_head(bytes(view[1:size])))) >= PREVIEW_CODE_POINTS:
+            return line
     return _collapsed(orjson.loads(view))
 
 
 def _head(part: bytes) -> str:
     """The text of the first bytes of a JSON string; "" if they do not tell it."""
-    if cut := _INCOMPLETE.search(part, len(part) - _LONGEST_INCOMPLETE):
-        part = part[: cut.start()]
     try:
-        return str(orjson.loads(b'"%b"' % part)) if b"\\" in part else part.decode()
+        return _unescaped(part)
+    except ValueError:  # cut in the middle of a character or an escape
+        pass
+    try:
+        return _unescaped(_INCOMPLETE.sub(b"", part))
     except ValueError:
         return ""
+
+
+def _unescaped(part: bytes) -> str:
+    return orjson.loads(b'"%b"' % part) if b"\\" in part else part.decode()
 
 
 # What an entry says
@@ -224,7 +234,7 @@ _PREVIEWS: Final[Mapping[int, Callable[[Line], str]]] = {
     Kind.THINKING_LEVEL_CHANGE: lambda line: _collapsed(line.thinking_level or ""),
     Kind.MODEL_CHANGE: _model,
     **dict.fromkeys((Kind.COMPACTION, Kind.BRANCH_SUMMARY), lambda line: _collapsed(line.summary or "")),
-    Kind.CUSTOM: lambda line: _text_line(line.data) or _collapsed(_head(bytes(memoryview(line.data)[:_PART_BYTES]))),
+    Kind.CUSTOM: lambda line: _text_line(line.data) or _collapsed(_head(bytes(memoryview(line.data)[: _PARTS[0]]))),
     Kind.CUSTOM_MESSAGE: _content,
     Kind.LABEL: lambda line: _collapsed(line.label or ""),
     Kind.SESSION_INFO: lambda line: _collapsed(line.name or ""),

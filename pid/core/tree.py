@@ -122,11 +122,17 @@ class Tree:
 
     @property
     def last(self) -> int:
-        """The leaf as the file says: its last sound entry, or where a leaf marker behind it points."""
+        """The leaf as the file says: its last sound entry, or where a leaf marker behind it points.
+
+        A marker on a damaged entry means the nearest sound one above.
+        """
         row = len(self.ids) - 1
         while row >= 0 and self.flags[row] & DAMAGED:
             row -= 1
-        return self.visible(row)
+        row = self.visible(row)
+        while row >= 0 and self.flags[row] & DAMAGED:
+            row = self.parents[row]
+        return row
 
     def label_of(self, row: int) -> str | None:
         """The label in effect on a row."""

@@ -119,6 +119,7 @@ PROBLEM_KINDS = {
     "cycle": "Parents form a circle; it was cut where it closes.",
     "danglingTarget": "A label or an edit names an entry that is not in the file.",
     "missingFirstKept": "A compaction's `firstKeptEntryId` is not in the file.",
+    "noLocks": "The file system has no locks: other daemons are noticed by the file's size alone.",
 }
 WARNING_KINDS = {
     "missingParent": "The path begins at an entry whose parent is not in the file.",

@@ -84,7 +84,8 @@ def _encoded(
     """The nodes from the page's place on, with their places, a slice at a time."""
     tree, full = session.tree, params.content == "full"
     places = _places(session, page, params)
-    while batch := list(islice(places, SLICE_ROWS)):
+    size = min(SLICE_ROWS, (params.limit or SLICE_ROWS) + 1)  # one more than the page holds: is there a next one?
+    while batch := list(islice(places, size)):
         shown = {row: place for place, row in batch if not tree.is_hidden(row) and (included is None or included(row))}
         for part in slices(tree, list(shown)):
             found = []

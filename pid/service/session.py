@@ -9,7 +9,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from pid.adapters.journal import Journal
+from pid.adapters.journal import Found, Journal, changed_on_disk
 from pid.adapters.memory import MemoryJournal
 from pid.core.lines import DAMAGED, PROVEN, UNCLEAN
 from pid.core.tree import ROOT, Change, Tree
@@ -82,16 +82,36 @@ class Session:
     def begin(self, change: Change) -> None:
         """Takes what loading found: the session's first state. The leaf is the file's last sound entry."""
         self.problems = list(change.problems)
-        while (row := self.tree.last) != ROOT and self._sound(row) is None:
-            pass  # what is damaged is marked so, and is no leaf any more
-        self.leaf = row
+        self.leaf = self._last_sound()
         self.log.begin(len(self.tree))
 
     def follow(self, rows: Iterable[int]) -> None:
-        """Moves the leaf along what others appended, as far as that extends it."""
+        """Moves the leaf along what others appended, as far as that extends it and is sound."""
+        self._last_sound()
+        chain = [self.leaf]
         for row in rows:
-            if self.tree.parents[row] == self.leaf and not self.tree.is_hidden(row):
-                self.leaf = row
+            if self.tree.parents[row] == chain[-1] and not self.tree.is_hidden(row):
+                chain.append(row)
+        while len(chain) > 1 and not self._sound(chain[-1]):
+            chain.pop()
+        self.leaf = chain[-1]
+
+    def take_file(self, journal: Journal, tree: Tree) -> None:
+        """Goes on with another file under the same name, whose first rows are those of the present one."""
+        self.journal.close()
+        self.journal, self.tree = journal, tree
+
+    def _last_sound(self) -> int:
+        """The leaf as the file says; what is found damaged on the way is marked so, and is no leaf any more."""
+        tree = self.tree
+        for row in range(len(tree) - 1, -1, -1):
+            if tree.flags[row] & DAMAGED or not (tree.is_hidden(row) or self._sound(row)):
+                continue
+            shown = tree.visible(row)
+            while shown != ROOT and not self._sound(shown):
+                shown = tree.parents[shown]
+            return shown
+        return ROOT
 
     # Bodies
 
@@ -109,7 +129,10 @@ class Session:
 
     def stored(self, rows: Sequence[int]) -> list[bytes]:
         """The bytes of rows as they stand in the file, unproven; raises as `bodies` does."""
-        self.check()
+        if self.check() is Found.REPLACED:
+            raise changed_on_disk(
+                str(self.journal.path), "replaced"
+            )  # for this read alone: the next one looks into the new file
         starts, sizes = self.tree.starts, self.tree.sizes
         return self.journal.read([(starts[row], sizes[row]) for row in rows])
 
@@ -117,8 +140,8 @@ class Session:
         """The bytes of one row; see `bodies`."""
         return self.bodies((row,))[0]
 
-    def _sound(self, row: int) -> bytes | None:
-        return self.body(row) or None
+    def _sound(self, row: int) -> bool:
+        return bool(self.body(row))
 
     def _proved(self, row: int, raw: bytes) -> bytes:
         flags = self.tree.flags
@@ -137,8 +160,8 @@ class Session:
         line = self.journal.line_at(self.tree.starts[row])
         return Problem(line=line, kind=error.kind, message=str(error), entry_id=self.tree.ids[row])
 
-    def check(self) -> bool:
-        """Whether the file has grown; raises `SessionChangedOnDisk` once and for ever if it is another."""
+    def check(self) -> Found:
+        """Whether the file is as it was read; raises `SessionChangedOnDisk` once and for ever if it is lost."""
         if self.lost:
             raise self.lost
         try:

@@ -61,6 +61,7 @@ class Store:
         self.layers = layers
         self._sessions: dict[str, Resident] = {}
         self._opening: dict[str, asyncio.Task[Resident]] = {}
+        self._leaving: set[asyncio.Task[None]] = set()
 
     def get(self, session_id: str) -> Resident:
         """An open session by its handle. Raises `SessionNotFound` (`notOpen`), `SessionChangedOnDisk`."""
@@ -130,11 +131,14 @@ class Store:
         resident.session.opens -= 1
         if resident.session.opens > 0 and not force and not resident.session.lost:
             return
-        await resident.compactor.stop()
-        await resident.order.settled()
         if self._sessions.get(session_id) is resident:
             del self._sessions[session_id]
-            resident.session.journal.close()
+        await self._let_go(resident)
+
+    async def _let_go(self, resident: Resident) -> None:
+        await resident.compactor.stop()
+        await resident.order.finished()
+        resident.session.journal.close()
 
     async def close_all(self) -> None:
         """Finishes what is being written and gives everything back."""
@@ -177,8 +181,12 @@ class Store:
 
     def _keep(self, session: Session, given: SettingsUpdate | None) -> Resident:
         session.set_settings(given, *self.layers)
-        lost = self._sessions.get(session.session_id)
-        if lost is not None and not lost.session.lost:
+        other = self._sessions.get(session.session_id)
+        if other is not None and other.session.lost:
+            task = asyncio.create_task(self._let_go(other))
+            self._leaving.add(task)
+            task.add_done_callback(self._leaving.discard)
+        elif other is not None:
             digest = hashlib.sha256(os.fsencode(session.journal.path or session.epoch)).hexdigest()
             session.session_id += f"~{digest[:_SUFFIX_LENGTH]}"
         resident = self._sessions[session.session_id] = Resident(session, self.workshop)

@@ -7,18 +7,20 @@ withdrawn until it begins; after that its real result comes. A failed write leav
 
 import asyncio
 import contextlib
-import errno
 from collections import deque
-from collections.abc import Callable, Set
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Final
 
+from pid.adapters.journal import Found, Journal
 from pid.core.overlay import Overlay, Planned, Stamp
 from pid.core.tree import ROOT
 from pid.entries import FORMAT_VERSION, iso_of
-from pid.errors import PidError, SessionBusy, WriteFailed
+from pid.errors import PidError, SessionBusy, SessionChangedOnDisk
+from pid.protocol import Problem
 from pid.service.changes import Changed, moved, renamed
 from pid.service.notices import tell_change
+from pid.service.rewriting import reopen, rewrite
 from pid.service.session import SLICE_ROWS, Session
 
 LOCK_DEADLINE: Final = 5.0
@@ -26,6 +28,8 @@ LOCK_DEADLINE: Final = 5.0
 _LONGEST_PAUSE: Final = 0.05
 _GROUP_BYTES: Final = 8 << 20
 _THREAD_BYTES: Final = 1 << 20  # a larger write is made in a thread: it would hold the loop
+
+_NO_LOCKS: Final = "the file system has no locks: others that write here are noticed by the file's size alone"
 
 Plan = Callable[[Overlay, Stamp], Planned]
 
@@ -78,6 +82,7 @@ class WriteOrder:
         self._waiting: deque[_Write] = deque()
         self._task: asyncio.Task[None] | None = None
         self._last: asyncio.Future[Written] | None = None
+        self._reading: asyncio.Future[None] | None = None
 
     @property
     def busy(self) -> bool:
@@ -85,10 +90,21 @@ class WriteOrder:
         return self._task is not None
 
     async def settled(self) -> None:
-        """Returns when the writes that have arrived by now are done, however they end."""
+        """Returns when the writes that have arrived by now are done, however they end, and the file is as it was read.
+
+        Raises `SessionChangedOnDisk`, `ReadFailed`.
+        """
         if self._last is not None and not self._last.done():
             await asyncio.wait([self._last])
-        elif self._task is not None:
+        self.look()
+        if self._reading is not None and not self._reading.done():
+            await asyncio.wait([self._reading])
+        if self.session.lost:
+            raise self.session.lost
+
+    async def finished(self) -> None:
+        """Returns when nothing is written or read on any more."""
+        while self._task is not None:
             await asyncio.wait([self._task])
 
     async def write(self, plan: Plan, cause: str) -> Written:
@@ -112,19 +128,37 @@ class WriteOrder:
         return write.done.result()
 
     def look(self) -> None:
-        """Reads on if the file has grown and nothing is being written (a write reads on by itself).
+        """Reads on if the file has changed and nothing is being written (a write reads on by itself).
 
         Raises `SessionChangedOnDisk`, `ReadFailed`.
         """
-        if self._task is None and self.session.check():
-            self._task = asyncio.create_task(self._catch_up())
+        if self._task is None and self.session.check() is not Found.SAME:
+            self._reading = asyncio.get_running_loop().create_future()
+            self._task = asyncio.create_task(self._read_on(self._reading))
 
-    async def _catch_up(self) -> None:
+    async def _read_on(self, done: asyncio.Future[None]) -> None:
         try:
             with contextlib.suppress(PidError):
-                await self.absorb()
+                await self._catch_up()
         finally:
+            done.set_result(None)
             await self._drain()
+
+    async def _catch_up(self) -> bool:
+        """Reads what others wrote; whether it was in another file, which another daemon put in this one's place."""
+        session = self.session
+        found = session.check()
+        if found is Found.REPLACED:
+            leaf_id, name = session.leaf_id, session.tree.name
+            try:
+                rows = await reopen(session, str(session.journal.path))
+            except SessionChangedOnDisk as error:
+                session.lose(error)
+                raise
+            self._tell_foreign(rows, frozenset(), leaf_id, name)
+        elif found is Found.GROWN:
+            await self.absorb()
+        return found is Found.REPLACED
 
     async def _drain(self) -> None:
         try:
@@ -139,8 +173,8 @@ class WriteOrder:
         try:
             await self._lock()
             try:
-                if session.check():
-                    await self.absorb()
+                while await self._catch_up():
+                    await self._lock()  # the lock was the old file's
                 group = self._gather()
                 await self._put(group)
             finally:
@@ -158,7 +192,8 @@ class WriteOrder:
         return _Group(Overlay(session.tree, session.leaf, session.body), session.tree.name)
 
     async def _lock(self) -> None:
-        journal, clock = self.session.journal, asyncio.get_running_loop().time
+        session, clock = self.session, asyncio.get_running_loop().time
+        journal, had_locks = session.journal, session.journal.locks
         deadline, pause = clock() + LOCK_DEADLINE, 0.001
         while not journal.try_lock():
             if clock() > deadline:
@@ -166,6 +201,8 @@ class WriteOrder:
                 raise SessionBusy(message)
             await asyncio.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE)
+        if had_locks and not journal.locks:
+            session.tell(Problem(line=1, kind="noLocks", message=_NO_LOCKS))
 
     def _gather(self) -> _Group:
         """Plans the writes that wait, in their order, each on what the one before it left."""
@@ -195,19 +232,15 @@ class WriteOrder:
         if not lines:
             return
         journal = self.session.journal
-        self._refuse_old_version()
+        if isinstance(journal, Journal) and journal.scanner.version < FORMAT_VERSION:
+            await rewrite(self.session, journal, self._in_thread)
+            journal = self.session.journal
         data = b"\n".join(lines)
         if len(data) > _THREAD_BYTES:
             await self._in_thread(lambda: journal.write(data))
         else:
             journal.write(data)
         group.touched = await self.absorb(group.overlay.planned_ids)
-
-    def _refuse_old_version(self) -> None:
-        version, path = self.session.journal.scanner.version, self.session.journal.path
-        if version < FORMAT_VERSION:
-            message = f"{path} has version {version} of the format and is read-only here."
-            raise WriteFailed(message, errno=errno.EROFS, outcome="notWritten", retryable=False)
 
     async def _sync(self, group: _Group) -> None:
         """One sync for the group, also where all of it stood already: that may be the retry after a failed sync."""
@@ -221,7 +254,7 @@ class WriteOrder:
             for write in group.writes:
                 write.error = write.error or error
 
-    async def _in_thread(self, call: Callable[[], None]) -> None:
+    async def _in_thread(self, call: Callable[[], object]) -> None:
         await asyncio.get_running_loop().run_in_executor(self.session.around.threads, call)
 
     async def absorb(self, own: Set[str] = frozenset()) -> frozenset[int]:
@@ -238,15 +271,22 @@ class WriteOrder:
         change = tree.settle()
         session.tell(*change.problems)
         foreign = tuple(row for row in change.added if tree.ids[row] not in own)
-        if not foreign and (own or not change.changed):
-            return change.changed
-        session.follow(foreign)
-        shown = tuple(row for row in foreign if not tree.is_hidden(row))
-        touched = () if own else tuple(change.changed)
-        revision = session.log.add(foreign[-1] + 1 if foreign else 0, touched)
-        moves, names = moved(leaf_id, session.leaf_id), renamed(name, tree.name)
-        tell_change(session, Changed(revision, shown, touched, session.leaf_id, moves, names, "external"))
+        if foreign or (change.changed and not own):
+            self._tell_foreign(foreign, frozenset() if own else change.changed, leaf_id, name)
         return change.changed
+
+    def _tell_foreign(
+        self, rows: Sequence[int], changed: Set[int], previous_leaf_id: str | None, name: str | None
+    ) -> None:
+        session, tree = self.session, self.session.tree
+        session.follow(rows)
+        shown = tuple(row for row in rows if not tree.is_hidden(row))
+        touched = tuple(sorted(changed))
+        if not rows and not touched:
+            return
+        revision = session.log.add(rows[-1] + 1 if rows else 0, touched)
+        moves, names = moved(previous_leaf_id, session.leaf_id), renamed(name, tree.name)
+        tell_change(session, Changed(revision, shown, touched, session.leaf_id, moves, names, "external"))
 
     def _answer(self, group: _Group) -> None:
         last = group.last

@@ -7,7 +7,7 @@ import stat
 import pytest
 
 from pid.adapters import journal as module
-from pid.adapters.journal import Journal
+from pid.adapters.journal import Found, Journal
 from pid.core.tree import Tree
 from pid.errors import NotASession, ReadFailed, SessionChangedOnDisk, SessionExists, SessionNotFound, WriteFailed
 from tests.core.test_lines import HEADER, compact, entry
@@ -136,11 +136,11 @@ def test_half_a_line_of_another_writer_stays_pending(path):
     line = compact(entry("b1", "a1")) + b"\n"
     with path.open("ab", buffering=0) as file:
         file.write(line[:60])
-        assert opened.journal.verify()
+        assert opened.journal.verify() is Found.GROWN
         assert opened.advance() == ["u1", "a1"]
-        assert not opened.journal.verify()
+        assert opened.journal.verify() is Found.SAME
         file.write(line[60:])
-        assert opened.journal.verify()
+        assert opened.journal.verify() is Found.GROWN
         assert opened.advance() == ["u1", "a1", "b1"]
     assert opened.problems == []
 
@@ -166,7 +166,6 @@ def replace(path):
     ("change", "reason"),
     [
         (lambda path: path.unlink(), "deleted"),
-        (replace, "replaced"),
         (rewrite, "rewritten"),
         (lambda path: os.truncate(path, 100), "truncated"),
     ],
@@ -179,6 +178,63 @@ def test_another_file_under_the_journal(path, change, reason):
     assert error.value.details["reason"] == reason
 
 
+def test_another_file_under_the_same_name(path):
+    opened = Opened(path)
+    replace(path)
+    assert opened.journal.verify() is Found.REPLACED
+
+
+def test_growth_shows_until_it_was_read(path):
+    opened = Opened(path)
+    with path.open("ab") as file:
+        file.write(compact(entry("b1", "a1")) + b"\n")
+    assert opened.journal.verify() is Found.GROWN
+    assert opened.journal.verify() is Found.GROWN
+    assert opened.advance() == ["u1", "a1", "b1"]
+
+
+def test_what_comes_while_it_reads_shows_in_the_next_look(path):
+    opened = Opened(path)
+    with path.open("ab", buffering=0) as file:
+        file.write(compact(entry("b1", "a1")) + b"\n")
+        for batch in opened.journal.advance():
+            opened.tree.extend(batch)
+            if not batch.problems and "b2" not in opened.tree.rows:
+                late = compact(entry("b2", "b1")) + b"\n"
+        file.write(late)
+    assert opened.journal.verify() is Found.GROWN
+
+
+def test_line_numbers_from_any_side(path):
+    opened = Opened(path)
+    for row in (1, 0, 1, 1, 0):
+        assert opened.journal.line_at(opened.tree.starts[row]) == row + 2
+
+
+def test_a_fragment_that_cannot_be_cut_back_is_of_unknown_outcome(path, monkeypatch):
+    opened = Opened(path)
+    real, line = os.write, compact(entry("u2", "a1"))
+    broken = OSError(errno.EIO, os.strerror(errno.EIO))
+
+    def torn(fd, data):
+        if len(data) < len(line):
+            raise broken
+        return real(fd, bytes(data)[:-2])
+
+    def refused(fd, size):
+        raise broken
+
+    monkeypatch.setattr(module.os, "write", torn)
+    monkeypatch.setattr(module.os, "ftruncate", refused)
+    with pytest.raises(WriteFailed) as error:
+        opened.journal.write(line)
+    assert error.value.details["outcome"] == "unknown"
+    monkeypatch.undo()
+    opened.advance()
+    opened.journal.write(compact(entry("u3", "a1")))
+    assert opened.advance() == ["u1", "a1", "u2", "u3"]  # u2 keeps its place, without a body
+
+
 def test_reading_behind_a_truncation_says_so(path):
     opened = Opened(path)
     os.truncate(path, 100)
@@ -189,7 +245,7 @@ def test_reading_behind_a_truncation_says_so(path):
 def test_a_touched_file_is_still_the_same(path):
     opened = Opened(path)
     os.utime(path)
-    assert not opened.journal.verify()
+    assert opened.journal.verify() is Found.SAME
 
 
 def test_the_lock_is_one_processs(path):
@@ -200,6 +256,17 @@ def test_the_lock_is_one_processs(path):
     assert other.journal.try_lock()
     other.journal.close()
     assert one.journal.try_lock()
+
+
+def test_without_locks_it_goes_on(path, monkeypatch):
+    def none(fd, how):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    opened = Opened(path)
+    monkeypatch.setattr(module.fcntl, "flock", none)
+    assert opened.journal.try_lock()
+    assert not opened.journal.locks
+    opened.journal.unlock()
 
 
 def test_creating(tmp_path):

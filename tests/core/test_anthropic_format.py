@@ -115,7 +115,18 @@ def _is_clean(message: Json) -> bool:
 
 
 def _entry(message: bytes) -> Any:
-    return read_entry(b'{"type":"message","id":"x","message":' + message + b"}") or message
+    return read_entry(_line(message)) or message
+
+
+def test_only_plain_messages_are_read_from_entries() -> None:
+    assert read_entry(_line(b'{"role":"user","content":"a"}')).role == "user"
+    assert read_entry(b'{"type":"custom","message":{"role":"user","content":"a"}}') is None
+    for message in (b'{"role":"system","content":"a"}', b'{"role":"bashExecution"}', b"null", b'{"role":7}'):
+        assert read_entry(_line(message)) is None
+
+
+def _line(message: bytes) -> bytes:
+    return b'{"type":"message","id":"x","message":%b}' % message
 
 
 @settings(max_examples=100, deadline=None)

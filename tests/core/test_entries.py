@@ -1,6 +1,7 @@
 """One line to and from bytes."""
 
 import json
+import sys
 
 import pytest
 from hypothesis import given
@@ -104,6 +105,17 @@ def test_damaged_lines(raw, kind):
 def test_a_depth_of_exactly_1000_is_valid():
     raw = b'{"a":' + b"[" * 999 + b"]" * 999 + b"}"
     assert clean(raw) is raw
+
+
+def test_a_larger_python_stack_makes_no_deeper_line_valid():
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(20 * limit)
+    try:
+        with pytest.raises(DamagedLine) as caught:
+            clean(b'{"a":' + b"[" * 1000 + b"]" * 1000 + b"}")
+    finally:
+        sys.setrecursionlimit(limit)
+    assert caught.value.kind == "tooDeep"
 
 
 def test_brackets_in_strings_are_no_depth():

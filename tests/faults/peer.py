@@ -11,7 +11,8 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -56,6 +57,8 @@ class Peer:
         self._numbers = itertools.count(1)
         self._news = threading.Condition()
         self._over = False
+        self._reads = threading.Event()
+        self._reads.set()
         self._reader = threading.Thread(target=self._read_all, daemon=True)
         self._reader.start()
         pid = {"protocolVersion": 1, "notifications": list(notifications)}
@@ -102,6 +105,15 @@ class Peer:
     def told(self, method: str) -> list[dict[str, Any]]:
         return [notice["params"] for notice in list(self.notices) if notice["method"] == method]
 
+    @contextmanager
+    def stalled(self) -> Iterator[None]:
+        """Inside, at most one more message is read."""
+        self._reads.clear()
+        try:
+            yield
+        finally:
+            self._reads.set()
+
     def kill(self) -> None:
         """SIGKILL; then all that it had answered is in `answers`."""
         self.process.kill()
@@ -140,7 +152,7 @@ class Peer:
     def _read_all(self) -> None:
         stdout = self.process.stdout
         assert stdout
-        while (message := _message(stdout)) is not None:
+        while self._reads.wait() and (message := _message(stdout)) is not None:
             with self._news:
                 if "id" in message and "method" not in message:
                     assert message["id"] not in self.answers, "answered twice"

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,8 +39,13 @@ def parsed(data: bytes) -> list[Json]:
 
 
 def started(**streams: Any) -> subprocess.Popen[bytes]:
+    """A server that is killed when the test takes too long, so that no read waits for ever."""
     options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, **streams}
-    return subprocess.Popen(TINY, cwd=ROOT, env=ENV, **options)
+    process = subprocess.Popen(TINY, cwd=ROOT, env=ENV, **options)
+    watchdog = threading.Timer(LONG, process.kill)
+    watchdog.daemon = True
+    watchdog.start()
+    return process
 
 
 @contextlib.contextmanager

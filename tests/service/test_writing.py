@@ -174,6 +174,51 @@ async def test_after_a_failed_sync_a_retry_syncs_before_it_answers(resident, tol
     assert len(lines(resident)) == 1
 
 
+async def test_a_file_system_without_locks_is_told_once(resident, told, monkeypatch):
+    def none(fd, how):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(journal_module.fcntl, "flock", none)
+    await append(resident)
+    await append(resident)
+    assert [problem.kind for problem in resident.session.problems] == ["noLocks"]
+    assert len(told.of("session/problems")) == 1
+
+
+async def test_what_others_wrote_is_read_before_a_read(resident):
+    first = (await append(resident)).planned.leaf_id
+    line = {"type": "message", "id": "theirs", "parentId": first, "timestamp": "2026-01-01T00:00:00.000Z"}
+    with open(resident.session.journal.path, "ab") as file:
+        file.write(json.dumps(line | {"message": {"role": "user"}}).encode() + b"\n")
+    resident.session.body(0)
+    await resident.order.settled()
+    assert resident.session.leaf_id == "theirs"
+
+
+async def test_what_others_damaged_is_no_leaf(resident):
+    first = (await append(resident)).planned.leaf_id
+    line = b'{"type":"message","id":"bad","parentId":"%b","timestamp":"2026-01-01T00:00:00.000Z","message":{]}}'
+    with open(resident.session.journal.path, "ab") as file:
+        file.write(line % first.encode() + b"\n")
+    await resident.order.settled()
+    state = resident.session.state()
+    assert (state.leaf_id, state.file_leaf_id) == (first, first)
+
+
+async def test_a_marker_on_a_damaged_entry_means_the_sound_one_above(store, resident, tmp_path):
+    first = (await append(resident)).planned.leaf_id
+    second = (await append(resident)).planned.leaf_id
+    await append(resident)
+    await move(resident, second)
+    path = tmp_path / "damaged.jsonl"
+    lines = Path(resident.session.journal.path).read_bytes().splitlines(keepends=True)
+    lines[2] = lines[2].replace(b'"hi"', b"hi")
+    path.write_bytes(b"".join(lines))
+    again = await open_path(make_store(tmp_path), path)
+    assert again.session.leaf_id == again.session.state().file_leaf_id == first
+    again.session.journal.close()
+
+
 async def test_what_others_wrote_is_read_first(resident, told):
     first = (await append(resident)).planned.leaf_id
     line = {"type": "message", "id": "theirs", "parentId": first, "timestamp": "2026-01-01T00:00:00.000Z"}
@@ -208,17 +253,6 @@ async def test_a_lost_file_is_never_written_again(resident, store, told):
     with pytest.raises(SessionChangedOnDisk):
         await append(resident)
     assert path.read_bytes() == b"something else\n"
-
-
-async def test_old_versions_are_read_only(store, tmp_path):
-    path = tmp_path / "old.jsonl"
-    path.write_bytes(b'{"type":"session","id":"old","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/p"}\n')
-    resident = await open_path(store, path)
-    before = path.read_bytes()
-    with pytest.raises(WriteFailed) as error:
-        await append(resident)
-    assert (error.value.details["outcome"], error.value.retryable) == ("notWritten", False)
-    assert path.read_bytes() == before
 
 
 async def test_one_file_is_opened_once(store, resident, tmp_path):
