@@ -6,8 +6,11 @@ that a cancel is prompt. Retrying is not done here.
 """
 
 import asyncio
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import structs
 
 from pid.core.prompts import Capacity
 from pid.core.replies import Call, Reply, SummarizerFault, usage_of
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
     import anthropic
 
 PROVIDER: Final = "anthropic"
-DEFAULT_MODEL: Final = "claude-sonnet-4-5"
+DEFAULT_MODEL: Final = "claude-sonnet-5-5"
 _KEYS: Final = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 _STOP_REASONS: Final = {
     "end_turn": "stop",
@@ -29,50 +32,53 @@ _STOP_REASONS: Final = {
 }
 _TRANSIENT_TYPES: Final = frozenset({"overloaded_error", "api_error", "rate_limit_error", "timeout_error"})
 _FINAL: Final = {401: "auth", 403: "auth", 404: "model", 413: "overflow"}
+_TOO_MUCH_OUTPUT: Final = re.compile(r"max_tokens: \d+ > (\d+)")
 _TOO_LONG: Final = ("too long", "context limit", "context window", "maximum context", "exceed")
 
 
 class AnthropicSummarizer:
-    """One client of the API for all compactions of a daemon."""
+    """Asks the API, with a connection for each request: they are rare, and nothing is left open between them."""
 
     name: Final = "anthropic"
     capacity: Final = Capacity()
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        self._has_key = any(environment.get(key) for key in _KEYS)
-        self._client: anthropic.AsyncAnthropic | None = None
-
-    @property
-    def is_available(self) -> bool:
-        """Whether there is a key."""
-        return self._has_key
+        self.is_available = any(environment.get(key) for key in _KEYS)
 
     async def ask(self, call: Call) -> Reply:
         """The reply to one request. Raises `SummarizerFault`."""
-        client = await self._connected()
         model = call.model.model_id if call.model and call.model.provider == PROVIDER else DEFAULT_MODEL
         try:
-            async with asyncio.timeout(call.seconds):
-                return await _stream(client, call.request, model)
+            async with asyncio.timeout(call.seconds), await asyncio.to_thread(_client) as client:
+                return await _answer(client, call.request, model)
+        except SummarizerFault:
+            raise
         except TimeoutError:
             raise SummarizerFault("timeout", f"no whole reply in {call.seconds:.0f} s", transient=True) from None
         except Exception as error:
             raise _fault(error) from None
 
-    async def _connected(self) -> "anthropic.AsyncAnthropic":
-        if self._client is None:
-            sdk = await asyncio.to_thread(_imported)
-            try:
-                self._client = sdk.AsyncAnthropic(max_retries=0)
-            except Exception as error:
-                raise SummarizerFault("auth", f"the SDK refuses its settings ({type(error).__name__})") from None
-        return self._client
 
-
-def _imported() -> Any:
+def _client() -> "anthropic.AsyncAnthropic":
+    """Imports the SDK at the first use, and reads the system's certificates: for a thread."""
     import anthropic
 
-    return anthropic
+    try:
+        return anthropic.AsyncAnthropic(max_retries=0)
+    except Exception as error:
+        raise SummarizerFault("auth", f"the SDK refuses its settings ({type(error).__name__})") from None
+
+
+async def _answer(client: "anthropic.AsyncAnthropic", request: SummaryRequest, model: str) -> Reply:
+    import anthropic
+
+    try:
+        return await _stream(client, request, model)
+    except anthropic.BadRequestError as error:
+        if (limit := _TOO_MUCH_OUTPUT.search(str(error))) is None:
+            raise
+    # An older model writes no more than that; the summary is asked to be shorter.
+    return await _stream(client, structs.replace(request, max_tokens=int(limit[1])), model)
 
 
 async def _stream(client: "anthropic.AsyncAnthropic", request: SummaryRequest, model: str) -> Reply:
@@ -83,6 +89,8 @@ async def _stream(client: "anthropic.AsyncAnthropic", request: SummaryRequest, m
         messages=[{"role": "user", "content": request.prompt}],
     ) as stream:
         message = await stream.get_final_message()
+    if message.stop_reason is None:
+        raise SummarizerFault("transport", "the reply of the API broke off", transient=True)
     text = "".join(block.text for block in message.content if block.type == "text")
     usage = {
         "input": message.usage.input_tokens,

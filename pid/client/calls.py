@@ -16,19 +16,27 @@ from pid.protocol import (
     AppendParams,
     AppendResult,
     BranchParams,
+    CancelCompactionParams,
+    CancelCompactionResult,
     CloseParams,
+    CompactionPlan,
+    CompactionResult,
+    CompactParams,
     ContextParams,
     ContextResult,
+    ContextUsage,
     CreateParams,
     EntriesParams,
     EntriesResult,
     OpenParams,
+    PreviewParams,
     SessionState,
     SetLeafParams,
     SetLeafResult,
     StateParams,
     TreeParams,
     TreeResult,
+    UsageParams,
     Wire,
 )
 
@@ -83,6 +91,10 @@ class SessionCalls(Calls):
     get_branch = Request("session/getBranch", BranchParams, EntriesResult)
     get_entries = Request("session/getEntries", EntriesParams, EntriesResult)
     build_context = Request("session/buildContext", ContextParams, ContextResult)
+    get_context_usage = Request("session/getContextUsage", UsageParams, ContextUsage)
+    preview_compaction = Request("session/previewCompaction", PreviewParams, CompactionPlan)
+    compact = Request("session/compact", CompactParams, CompactionResult)
+    cancel_compaction = Request("session/cancelCompaction", CancelCompactionParams, CancelCompactionResult)
 
 
 class Paged(Protocol):

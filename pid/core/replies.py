@@ -9,6 +9,7 @@ from pid.protocol import ModelRef, SummaryRequest
 Usage = dict[str, Any]
 """pi's `usage`: `input`, `output`, `cacheRead`, `cacheWrite`, `totalTokens`, `cost`."""
 
+_ABSURD: Final = 1e15  # a number that no call takes is none
 _COUNTS: Final = ("input", "output", "cacheRead", "cacheWrite", "totalTokens")
 _COSTS: Final = ("input", "output", "cacheRead", "cacheWrite", "total")
 
@@ -61,7 +62,7 @@ class Spent:
             return
         before = self.usage or usage_of({})
         cost = {key: _number(before["cost"], key) + _number(reply.usage.get("cost"), key) for key in _COSTS}
-        counts = {key: _number(before, key) + _number(reply.usage, key) for key in _COUNTS}
+        counts = {key: int(_number(before, key) + _number(reply.usage, key)) for key in _COUNTS}
         self.usage = {**counts, "cost": cost}
 
 
@@ -71,9 +72,9 @@ def usage_of(counts: dict[str, int]) -> Usage:
     return {**found, "totalTokens": sum(found.values()), "cost": dict.fromkeys(_COSTS, 0)}
 
 
-def _number(values: Any, key: str) -> Any:
+def _number(values: Any, key: str) -> int | float:
     value = values.get(key) if isinstance(values, dict) else None
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else 0
+    return value if isinstance(value, int | float) and 0 < value < _ABSURD else 0
 
 
 DEFAULT_CAPACITY: Final = Capacity()

@@ -48,7 +48,7 @@ class ContextParams(SessionParams):
     """Builds the messages that the model sees at a leaf. Nothing is written."""
 
     LATER: ClassVar[frozenset[str]] = frozenset(
-        {"context_model", "cache_breakpoints", "prune_tool_results", "trailing_assistant", "include_usage"}
+        {"context_model", "cache_breakpoints", "prune_tool_results", "trailing_assistant"}
     )
 
     #: Absent: the leaf. Null: before the first entry, an empty context.
@@ -81,7 +81,7 @@ class AnthropicPayload(Wire):
 class ContextResult(Wire):
     """The context."""
 
-    LATER: ClassVar[frozenset[str]] = frozenset({"payload", "context_usage"})
+    LATER: ClassVar[frozenset[str]] = frozenset({"payload"})
 
     messages: list[RawMessage] | None = None  #: The messages, oldest first.
     payload: AnthropicPayload | None = None  #: With `format: "anthropic"`, instead of `messages`.

@@ -6,13 +6,13 @@ target, in one write. If the leaf is not where it was any more, or the summary f
 
 import asyncio
 import secrets
-from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import orjson
 
 from pid.core.appending import read_sent
+from pid.core.context import Bodies
 from pid.core.overlay import Overlay, Planned, Stamp, check_leaf, plan_append
 from pid.core.replies import Spent
 from pid.core.tree import ROOT
@@ -23,38 +23,41 @@ from pid.service.drafts import BranchDraft, branch_draft_of, details_of
 from pid.service.summarizing import Asking, Report, Summarizer, choose, write_summary
 from pid.service.writing import Written
 
-Found = TypeVar("Found")
 _NO_LEAF: Final = "root"  # what pi writes for the leaf before the first entry
 
 
 async def move_with_summary(compactor: Compactor, params: SetLeafParams, report: Report) -> Written:
-    """Moves the leaf to an entry and summarises there the branch that is left.
+    """Moves the leaf to an entry and summarises there the branch that is left. It ends with the session.
 
-    Raises `EntryNotFound`, `LeafConflict`, `NothingToCompact`, `SummarizerUnavailable`, `SummarizerFailed`, and
-    `CompactionSuperseded` if the leaf is another one when the summary is ready.
+    Raises `EntryNotFound`, `LeafConflict`, `NothingToCompact`, `SummarizerUnavailable`, `SummarizerFailed`,
+    `RequestCancelled`, and `CompactionSuperseded` if the leaf is another one when the summary is ready.
     """
+    return await compactor.watched(asyncio.create_task(_move(compactor, params, report)))
+
+
+async def _move(compactor: Compactor, params: SetLeafParams, report: Report) -> Written:
     session = compactor.session
     await compactor.order.settled()
     check_leaf(Overlay(session.tree, session.leaf, session.body), params.expected_leaf_id)
     options = params.summarize if isinstance(params.summarize, SummarizeOptions) else SummarizeOptions()
-    target = ROOT if params.entry_id is None else session.tree.find(params.entry_id)
-    leaf, leaf_id = session.leaf, session.leaf_id
+    tree, leaf, leaf_id = session.tree, session.leaf, session.leaf_id
+    target = ROOT if params.entry_id is None else tree.find(params.entry_id)
     chosen = choose(
         options.summarizer or session.settings.summarizer,
         compactor.workshop.summarizers,
         fallback=session.settings.fallback,
     )
-    limits = compactor.gauge.limits(session.settings)
-    found = await _in_thread(
-        compactor,
-        lambda: branch_draft_of(session, compactor.gauge.snapshot(leaf, limits), target, options.instructions),
-    )
+
+    def make(bodies: Bodies) -> BranchDraft:
+        return branch_draft_of(tree, compactor.gauge.snapshot(leaf, bodies), target, options.instructions)
+
+    found = await compactor.aside(make)
     model = options.model or session.settings.model or found.snapshot.effect.model
     async with compactor.workshop.free:
         text, _, spent = await write_summary(
             chosen,
             partial(_ask, session.session_id, found, model, report),
-            partial(_in_thread, compactor, lambda: found.extract().text()),
+            partial(compactor.aside, lambda bodies: found.extract().text()),
             found.tokens,
             found.replaced,
         )
@@ -81,7 +84,3 @@ def _plan(params: SetLeafParams, leaf_id: str | None, entry: dict[str, Any], ove
         raise CompactionSuperseded(message)
     where = Placement(session_id=params.session_id, parent_id=params.entry_id, new_root=params.entry_id is None)
     return plan_append(overlay, where, [read_sent(orjson.dumps(entry), "summary")], stamp)
-
-
-async def _in_thread(compactor: Compactor, work: Callable[[], Found]) -> Found:
-    return await asyncio.get_running_loop().run_in_executor(compactor.session.around.threads, work)

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from pid.core import extractive
 from pid.core.compaction import Plan, left_rows, plan, system_message
+from pid.core.context import Bodies
 from pid.core.files import NO_FILES, merged, recorded
 from pid.core.material import Material
 from pid.core.prompts import Capacity, Part, Purpose, Task, newest_parts, task
@@ -18,8 +19,7 @@ from pid.core.tree import Tree
 from pid.entries import Kind, read_body
 from pid.errors import NothingToCompact
 from pid.protocol import CompactionPlan, FileDetails, Overflow, SummaryRequest
-from pid.service.gauge import Snapshot, bodies_aside
-from pid.service.session import Session
+from pid.service.gauge import Snapshot
 
 _LATER_NOTES: Final = "(the notes on the pieces before this one)"
 _FILE_KINDS: Final = frozenset({Kind.COMPACTION, Kind.BRANCH_SUMMARY})
@@ -131,12 +131,12 @@ def requests_of(made: Task) -> Iterable[SummaryRequest]:
     return (made.request(index, _LATER_NOTES) for index in range(len(made.pieces)))
 
 
-def draft_of(session: Session, snapshot: Snapshot, overflow: Overflow | None, instructions: str | None) -> Draft:
+def draft_of(tree: Tree, snapshot: Snapshot, overflow: Overflow | None, instructions: str | None) -> Draft:
     """The draft of a compaction. Raises `NothingToCompact`."""
-    speech, tree = snapshot.speech, session.tree
+    speech = snapshot.speech
     found = plan(speech, snapshot.estimator, snapshot.limits, overflow)
     earlier = str(speech[0].messages[-1].get("summary") or "") if found.begin else ""
-    material = Material(snapshot.estimator.text, earlier, _recorded(session, found.rows[: found.cut]))
+    material = Material(snapshot.estimator.text, earlier, _recorded(tree, snapshot.bodies, found.rows[: found.cut]))
     _take_in(material, tree, speech.stream(found.begin, found.turn_start), in_turn_head=False)
     _take_in(material, tree, speech.stream(found.turn_start, found.cut), in_turn_head=True)
     for part in speech.stream(found.cut, len(found.rows)):
@@ -154,10 +154,9 @@ def _take_in(material: Material, tree: Tree, parts: Iterable[list[Entry]], *, in
                     material.add(tree.ids[entry.row], message, in_turn_head=in_turn_head)
 
 
-def _recorded(session: Session, rows: Sequence[int]) -> FileDetails:
+def _recorded(tree: Tree, bodies: Bodies, rows: Sequence[int]) -> FileDetails:
     """The files that the compactions and branch summaries among these rows have in their `details`."""
-    bodies = bodies_aside(session)
-    chosen = [row for row in rows if session.tree.kinds[row] in _FILE_KINDS]
+    chosen = [row for row in rows if tree.kinds[row] in _FILE_KINDS]
     details = [read_body(body).get("details") for row in chosen if (body := bodies([row])[0])]
     return merged(*map(recorded, details)) if details else NO_FILES
 
@@ -194,12 +193,11 @@ class BranchDraft:
         return extractive.summary(self.material, self.snapshot.limits.window)
 
 
-def branch_draft_of(session: Session, snapshot: Snapshot, target: int, instructions: str | None) -> BranchDraft:
+def branch_draft_of(tree: Tree, snapshot: Snapshot, target: int, instructions: str | None) -> BranchDraft:
     """The draft of a branch summary, from the common ancestor to the old leaf. Raises `NothingToCompact`."""
-    tree = session.tree
     left = set(left_rows(tree, snapshot.effect, target))
     speech = snapshot.speech
-    material = Material(snapshot.estimator.text, "", _recorded(session, sorted(left)))
+    material = Material(snapshot.estimator.text, "", _recorded(tree, snapshot.bodies, sorted(left)))
     for part in speech.stream(0, len(speech)):
         _take_in(material, tree, [[entry for entry in part if entry.row in left]], in_turn_head=False)
     if not material.history:

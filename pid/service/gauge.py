@@ -1,42 +1,43 @@
 """How full a session's context is, kept as it grows: each append costs what it added.
 
-Nothing here waits for the tokenizer: a guess by characters answers until it is loaded, which happens off the loop
-when a session first has a window to watch. A long walk (no reported usage in reach) runs in a thread.
+Nothing here waits for the tokenizer on the event loop: `glance` answers at once from what is known and a guess by
+characters, or not at all; `usage` walks and counts in a thread.
 """
 
-import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
 from typing import Final
 
-from pid.adapters.tokenizer import Tokenizer
 from pid.core.compaction import Limits, is_due
 from pid.core.context import Bodies, InEffect, entries_in_effect
+from pid.core.guess import guess_tokens
 from pid.core.speech import Estimator, Speech, speech_of, speech_of_path
-from pid.core.tokens import Calibration, Size, TokenCounter, calibration_for
+from pid.core.tokens import Calibration, Size, calibration_for
 from pid.core.tree import ROOT
 from pid.core.usage import Fill, estimator_for, fill, learned_overhead, reported
-from pid.entries import DamagedLine, Kind, clean
-from pid.protocol import ContextUsage, Settings
+from pid.entries import Kind
+from pid.protocol import ContextUsage
+from pid.service.aside import aside
 from pid.service.session import Session
 
+Count = Callable[[Sequence[str]], Sequence[int] | None]
+"""Counts the o200k tokens of texts, and blocks meanwhile. None: there is no tokenizer."""
 _NEAR: Final = 64  # entries behind the last known fill that are added up instead of walking the context again
+_NEAR_BYTES: Final = 256 << 10  # more bytes than this are not parsed on the loop
+_FAR_KINDS: Final = frozenset({Kind.COMPACTION, Kind.CONTEXT_EDIT, Kind.SYSTEM})
+"""Entries that change more than they add."""
 
 
-def bodies_aside(session: Session) -> Bodies:
-    """A body reader for a thread: it marks nothing and tells nobody. Raises `ReadFailed`, `SessionChangedOnDisk`."""
-    journal, starts, sizes = session.journal, session.tree.starts, session.tree.sizes
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a call says about the limits instead of the settings."""
 
-    def cleaned(raw: bytes) -> bytes:
-        try:
-            return clean(raw)
-        except DamagedLine:
-            return b""
+    reserve: int | None = None
+    keep: int | None = None
 
-    def bodies(rows: Sequence[int]) -> list[bytes]:
-        return [cleaned(raw) for raw in journal.read([(starts[row], sizes[row]) for row in rows])]
 
-    return bodies
+NOTHING_ASKED: Final = Asked()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,86 +49,91 @@ class Snapshot:
     speech: Speech
     estimator: Estimator
     limits: Limits
+    bodies: Bodies
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
     leaf: int
     fill: Fill
+    basis: tuple[str, int | None]  # the settings that it was made with
+    counted: bool  # by the tokenizer, and not by a guess
 
 
 class Gauge:
-    """The gauge of one session. `sizes` are kept by row: an entry is measured once."""
+    """The gauge of one session. `threads` are for walks."""
 
-    def __init__(self, session: Session, tokenizer: Tokenizer) -> None:
+    def __init__(self, session: Session, threads: Executor, count: Count) -> None:
         self.session = session
-        self._tokenizer = tokenizer
-        self._sizes: dict[int, Size] = {}
-        self._counted = False  # `sizes` were made with the tokenizer
+        self.threads = threads
+        self._count = count
+        self._sizes: dict[int, Size] = {}  # by row: an entry is counted once
         self._calibration: Calibration | None = None
-        self._overhead: int | None = None
+        self._learned: int | None = None
         self._known: _Known | None = None
 
-    async def usage(self, leaf: int) -> ContextUsage:
-        """How full the context at a leaf is."""
-        found = self._near(leaf)
+    # At once
+
+    def glance(self, leaf: int) -> ContextUsage | None:
+        """How full the context at a leaf is, a few entries behind one that is known; None if it takes a walk.
+
+        Raises `SessionChangedOnDisk`, `ReadFailed`.
+        """
+        found, known = self._near(leaf), self._known
         if found is None:
-            found = await self._in_thread(leaf)
-        if leaf == self.session.leaf:
-            self._known = _Known(leaf, found)
+            return None
+        if leaf == self.session.leaf and known is not None:
+            self._known = replace(known, leaf=leaf, fill=found)
         return self._told(leaf, found)
 
-    def limits(self, settings: Settings, *, reserve: int | None = None, keep: int | None = None) -> Limits:
-        """The limits that the settings give; a call may name its own."""
-        overhead = settings.overhead_tokens if settings.overhead_tokens is not None else self._overhead
-        return Limits(
-            window=settings.context_window,
-            reserve=settings.reserve_tokens if reserve is None else reserve,
-            keep=settings.keep_recent_tokens if keep is None else keep,
-            overhead=overhead or 0,
-        )
+    async def usage(self, leaf: int, *, counted: bool = True) -> ContextUsage:
+        """How full the context at a leaf is; without `counted`, nothing waits for the tokenizer.
 
-    def snapshot(self, leaf: int, limits: Limits) -> Snapshot:
-        """A leaf with all that a plan needs; for a thread: it loads the tokenizer, and may read the whole context."""
-        tree, bodies = self.session.tree, bodies_aside(self.session)
-        count = self._counter(self._tokenizer.load() if self._is_calibrated else None)
-        effect = entries_in_effect(tree, leaf, bodies)
-        speech = speech_of(tree, effect, bodies, count=count, sizes=self._sizes)
-        estimator = Estimator()
-        if self._is_calibrated:
-            estimator = estimator_for(speech, effect.model.model_id if effect.model else None, count)
-            self._calibration = estimator.calibration
-        return Snapshot(leaf, effect, speech, estimator, limits)
+        Raises `SessionChangedOnDisk`, `ReadFailed`.
+        """
+        if (told := self.glance(leaf)) is not None and (self.is_counted or not counted):
+            return told
+        basis, is_leaf = self._basis, leaf == self.session.leaf
+        found = await aside(self.threads, self.session, lambda bodies: self._walk(leaf, bodies, counted))
+        if is_leaf:
+            self._known = _Known(leaf, found, basis, counted)
+        return self._told(leaf, found)
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether what is known was counted, as far as counting matters."""
+        return self._known is not None and (self._known.counted or not self._is_calibrated)
+
+    @property
+    def _basis(self) -> tuple[str, int | None]:
+        settings = self.session.settings
+        return settings.token_estimator, settings.overhead_tokens
 
     @property
     def _is_calibrated(self) -> bool:
         return self.session.settings.token_estimator == "calibrated"
 
-    def _counter(self, counter: TokenCounter | None) -> TokenCounter | None:
-        if counter is not None and not self._counted:
-            self._sizes.clear()
-            self._counted = True
-            self._known = None
-        return counter
-
     def _near(self, leaf: int) -> Fill | None:
-        """The fill at a leaf a few entries behind a reported usage or the last known leaf; None if it takes a walk."""
         tree, known = self.session.tree, self._known
         rows: list[int] = []
-        row = leaf
-        while row != ROOT and len(rows) < _NEAR and tree.kinds[row] not in (Kind.COMPACTION, Kind.CONTEXT_EDIT):
-            if known is not None and row == known.leaf:
-                return self._added(known.fill, rows)
+        row, size = leaf, 0
+        while row != ROOT and (known is None or row != known.leaf):
+            size += tree.sizes[row]
+            if len(rows) == _NEAR or size > _NEAR_BYTES or tree.kinds[row] in _FAR_KINDS:
+                return None
             rows.append(row)
             row = tree.parents[row]
-        return Fill(0, 0, 0.0) if leaf == ROOT else None
+        if leaf == ROOT:
+            return Fill(0, 0, 0.0)
+        if known is None or row == ROOT or known.basis != self._basis:
+            return None
+        return self._added(known.fill, rows[::-1])
 
     def _added(self, before: Fill, rows: list[int]) -> Fill:
-        rows.reverse()
+        session = self.session
         effect = InEffect(rows[-1] if rows else ROOT, rows, ROOT, {}, "", None, ())
-        count = self._tokenizer.counter if self._counted else None
-        speech = speech_of(self.session.tree, effect, self.session.bodies, count=count, sizes=self._sizes)
-        estimator = Estimator(self._calibration or calibration_for(None), count) if self._is_calibrated else Estimator()
+        speech = speech_of(session.tree, effect, session.bodies)
+        estimator = Estimator(self._calibration or calibration_for(None)) if self._is_calibrated else Estimator()
         usage, estimated = before.usage, before.estimated
         for entry in speech.ahead(0, len(rows)):
             if report := reported(entry.message):
@@ -136,33 +142,51 @@ class Gauge:
                 estimated += estimator.entry(speech, entry)
         return Fill(usage, estimated, estimator.error)
 
-    async def _in_thread(self, leaf: int) -> Fill:
-        settings = self.session.settings
-        loop = asyncio.get_running_loop()
-
-        def walk() -> Fill:
-            found = self.snapshot(leaf, self.limits(settings))
-            if settings.overhead_tokens is None and self._overhead is None:
-                self._overhead = self._learned(found)
-            return fill(found.speech, found.estimator, self.limits(settings).overhead)
-
-        return await loop.run_in_executor(self.session.around.threads, walk)
-
-    def _learned(self, found: Snapshot) -> int:
-        count = self._tokenizer.counter if self._counted else None
-        path = speech_of_path(self.session.tree, found.effect, bodies_aside(self.session), count=count)
-        return learned_overhead(path, found.estimator)
-
     def _told(self, leaf: int, found: Fill) -> ContextUsage:
         session = self.session
         return ContextUsage(
-            tokens=found.tokens if found.tokens or leaf == ROOT or len(session.tree) else None,
+            tokens=found.tokens if found.tokens or leaf == ROOT else None,
             context_window=session.settings.context_window,
             source=found.source,
             usage_tokens=found.usage,
             estimated_tokens=found.estimated,
             error_bound=found.error,
-            should_compact=is_due(found.tokens, self.limits(session.settings)),
+            should_compact=is_due(found.tokens, self._limits(NOTHING_ASKED)),
             leaf_id=session.tree.id_of(leaf),
             revision=session.revision,
+        )
+
+    # In a thread
+
+    def snapshot(self, leaf: int, bodies: Bodies, asked: Asked = NOTHING_ASKED, *, counted: bool = True) -> Snapshot:
+        """A leaf with all that a plan needs; for a thread: it may read the whole context, and waits for counts."""
+        tree = self.session.tree
+        effect = entries_in_effect(tree, leaf, bodies)
+        count = self._counted if self._is_calibrated and counted else None
+        speech = speech_of(tree, effect, bodies, count=count, sizes=self._sizes if count else None)
+        estimator = Estimator()
+        if self._is_calibrated:
+            estimator = estimator_for(speech, effect.model.model_id if effect.model else None)
+            self._calibration = estimator.calibration
+        if self._learned is None and self.session.settings.overhead_tokens is None:
+            path = speech_of_path(tree, effect, bodies, count=count)
+            self._learned = learned_overhead(path, estimator)
+        return Snapshot(leaf, effect, speech, estimator, self._limits(asked), bodies)
+
+    def _walk(self, leaf: int, bodies: Bodies, counted: bool) -> Fill:
+        found = self.snapshot(leaf, bodies, counted=counted)
+        return fill(found.speech, found.estimator, found.limits.overhead)
+
+    def _counted(self, texts: Sequence[str]) -> Sequence[int]:
+        found = self._count(texts)
+        return found if found is not None else [guess_tokens(text) for text in texts]
+
+    def _limits(self, asked: Asked) -> Limits:
+        settings = self.session.settings
+        overhead = settings.overhead_tokens if settings.overhead_tokens is not None else self._learned
+        return Limits(
+            window=settings.context_window,
+            reserve=settings.reserve_tokens if asked.reserve is None else asked.reserve,
+            keep=settings.keep_recent_tokens if asked.keep is None else asked.keep,
+            overhead=overhead or 0,
         )

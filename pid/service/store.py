@@ -38,6 +38,7 @@ class Resident:
         self.order = WriteOrder(session)
         self.compactor = Compactor(session, self.order, workshop)
         self.watch = Watch(self.compactor)
+        self.order.grown = self.watch.look
 
     def state(self) -> SessionState:
         """The session as it is now."""
@@ -136,12 +137,15 @@ class Store:
         await self._let_go(resident)
 
     async def _let_go(self, resident: Resident) -> None:
+        resident.watch.stop()
         await resident.compactor.stop()
         await resident.order.finished()
         resident.session.journal.close()
 
     async def close_all(self) -> None:
-        """Finishes what is being written and gives everything back."""
+        """Finishes what is being written and gives everything back; summaries are cancelled, all at once."""
+        for resident in self._sessions.values():
+            resident.compactor.give_up()
         for session_id in list(self._sessions):
             await self.close(session_id, force=True)
 

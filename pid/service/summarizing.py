@@ -116,7 +116,7 @@ class Asking:
             self.spent.add(reply)
             if reason := fault(reply.text, reply.stop_reason, tokens(reply.text), replaced):
                 raise self._failed(reason, f"the reply is no summary ({reason})")
-            notes = reply.text.strip()
+            notes = _sound(reply.text).strip()
         return notes or ""
 
     async def _patiently(self, request: SummaryRequest, chunk: int, chunks: int) -> Reply:
@@ -152,6 +152,11 @@ class Asking:
             attempts=self.spent.attempts,
             reason=reason,
         )
+
+
+def _sound(text: str) -> str:
+    """A text without lone surrogates, which no file and no API takes."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 async def write_summary(

@@ -1,6 +1,6 @@
 """The requests about compaction and usage, and how they show in `$/progress`."""
 
-import contextlib
+import re
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Final
@@ -29,10 +29,11 @@ from pid.service.compactor import Progress
 from pid.service.store import Resident, Store
 from pid.service.summarizing import Step
 from pid.service.writing import Written
-from pid.shell.rpc import AnswerError, RpcServer
+from pid.shell.rpc import AnswerError, RpcServer, after_response
 
 _ENDS: Final = frozenset({"completed", "failed", "cancelled"})
-_TITLES: Final = {"queued": "Waiting for other compactions", "started": "Compacting the session"}
+_TITLE: Final = "Summarising the session"
+_REASON: Final = re.compile(r"[A-Za-z]{1,40}")
 Token = str | int
 
 
@@ -66,22 +67,24 @@ class Compactions:
     async def compact(self, params: CompactParams) -> CompactionResult:
         resident = self._store().get(params.session_id)
         progress = self.progress(params.work_done_token) if params.work_done_token is not None else None
-        return await resident.compactor.compact(params, params.reason, progress)
+        return await resident.compactor.compact(params, progress, after_response)
 
     async def cancel(self, params: CancelCompactionParams) -> CancelCompactionResult:
         resident = self._store().get(params.session_id)
-        return CancelCompactionResult(cancelled=resident.compactor.cancel(params.compaction_id))
+        return CancelCompactionResult(cancelled=await resident.compactor.cancel(params.compaction_id))
 
     async def move(self, resident: Resident, params: SetLeafParams) -> Written:
         """`session/setLeaf` with `summarize`."""
         if params.work_done_token is None:
             return await move_with_summary(resident.compactor, params, lambda step: None)
-        progress = self.progress(params.work_done_token)
+        progress, end = self.progress(params.work_done_token), "failed"
         progress("started", None)
         try:
-            return await move_with_summary(resident.compactor, params, partial(progress, "progress"))
+            written = await move_with_summary(resident.compactor, params, partial(progress, "progress"))
+            end = "completed"
+            return written
         finally:
-            progress("completed", None)
+            progress(end, None)
 
     async def ask(self, params: SummarizeParams) -> SummarizeResult:
         """Asks the client's model. Raises `SummarizerFault`."""
@@ -96,16 +99,17 @@ class Compactions:
 
         def tell(state: str, step: Step | None) -> None:
             nonlocal begun
-            if state in _ENDS:
-                value = WorkDoneProgress(kind="end", message=state)
-            elif not begun:
+            if not begun:
                 begun = True
-                value = WorkDoneProgress(kind="begin", title=_TITLES.get(state, "Summarising"), cancellable=True)
-            else:
-                value = WorkDoneProgress(kind="report", message=_said(state, step))
-            self._server.notify("$/progress", ProgressParams(token=token, value=value))
+                self._progress(token, WorkDoneProgress(kind="begin", title=_TITLE, cancellable=True))
+            message = _said(state, step)
+            ends = state in _ENDS
+            self._progress(token, WorkDoneProgress(kind="end" if ends else "report", message=message))
 
         return tell
+
+    def _progress(self, token: Token, value: WorkDoneProgress) -> None:
+        self._server.notify("$/progress", ProgressParams(token=token, value=value))
 
     async def _settled(self, session_id: str) -> Resident:
         resident = self._store().get(session_id)
@@ -121,15 +125,16 @@ def _said(state: str, step: Step | None) -> str:
     return f"{step.phase}{pieces}{again}"
 
 
+_TRANSIENT: Final = frozenset({"rateLimit", "overloaded", "transport"})
+
+
 def _fault(error: AnswerError) -> SummarizerFault:
-    """What an error of the client means: `data {reason, retryAfterMs?}`."""
+    """What an error of the client means: `data {reason, retryAfterMs?}`. What it says in words is not passed on."""
     data = error.data if isinstance(error.data, dict) else {}
-    reason = data.get("reason") if isinstance(data.get("reason"), str) else "error"
-    wait = data.get("retryAfterMs")
-    retry_after = None
-    with contextlib.suppress(TypeError, ValueError):
-        retry_after = None if wait is None else max(0.0, float(wait) / 1000)
-    transient = retry_after is not None or reason in ("rateLimit", "overloaded", "transport")
-    return SummarizerFault(
-        str(reason), "the client answered with an error", transient=transient, retry_after=retry_after
-    )
+    reason, wait = data.get("reason"), data.get("retryAfterMs")
+    retry_after = max(0.0, wait / 1000) if isinstance(wait, int | float) and not isinstance(wait, bool) else None
+    if not (isinstance(reason, str) and _REASON.fullmatch(reason)):
+        reason = "error"
+    transient = retry_after is not None or reason in _TRANSIENT
+    message = "the client answered with an error" if error.code is not None else "the client gave no answer that fits"
+    return SummarizerFault(reason, message, transient=transient, retry_after=retry_after)

@@ -6,16 +6,20 @@ Params come in as wire types, results go out as wire types; what a request means
 import asyncio
 import os
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
+
+from msgspec import structs
 
 from pid import __version__
 from pid.adapters.anthropic import AnthropicSummarizer
 from pid.adapters.catalog import Places
+from pid.adapters.counting import CountingProcess
 from pid.adapters.editor import EditorSummarizer
-from pid.adapters.tokenizer import Tokenizer
 from pid.core.appending import Sent, read_sent
 from pid.core.overlay import Overlay, Planned, Stamp, plan_append, plan_move
+from pid.core.tree import ROOT
 from pid.protocol import (
     METHODS,
     NOTIFICATIONS,
@@ -46,12 +50,13 @@ from pid.protocol import (
     Wire,
 )
 from pid.service import answers, answers_tree
+from pid.service.aside import MOST_THREADS
 from pid.service.compactor import Workshop
 from pid.service.follow import follow
 from pid.service.notices import tell_change
 from pid.service.session import Session, Surroundings
-from pid.service.store import Store
-from pid.service.summarizing import EXTRACTIVE
+from pid.service.store import Resident, Store
+from pid.service.summarizing import EXTRACTIVE, Summarizer
 from pid.service.writing import Plan, Written
 from pid.shell.compactions import Compactions
 from pid.shell.rpc import RpcServer, after_response, register
@@ -81,8 +86,9 @@ class Daemon:
         self.around = around
         self.outlet = outlet
         self.max_message = max_message
-        self.tokenizer = Tokenizer()
-        self.store = Store(Places.of(os.environ), around, Workshop((), self.tokenizer))
+        self.counting = CountingProcess()
+        self.planners = ThreadPoolExecutor(MOST_THREADS, thread_name_prefix="pid-planning")
+        self.store = Store(Places.of(os.environ), around, self.workshop())
         self.following: asyncio.Task[None] | None = None
         self.server = RpcServer(
             "pid", __version__, on_initialize=self.initialize, on_shutdown=self.shutdown, max_message=max_message
@@ -115,7 +121,7 @@ class Daemon:
         self.outlet.named = frozenset(client.notifications) & NOTIFICATIONS.keys()
         places = Places.of(os.environ, agent_dir=options.agent_dir, session_dir=options.session_dir)
         summarizers = (EditorSummarizer(self.compactions.ask, client.summarize), AnthropicSummarizer(os.environ))
-        self.store = Store(places, self.around, Workshop(summarizers, self.tokenizer), (options.settings,))
+        self.store = Store(places, self.around, self.workshop(*summarizers), (options.settings,))
         self.following = asyncio.create_task(follow(self.store.orders))
         return PidServerCapability(
             protocol_version=min(client.protocol_version, PROTOCOL_VERSION),
@@ -125,11 +131,16 @@ class Daemon:
             limits=Limits(max_message_bytes=self.max_message),
         )
 
+    def workshop(self, *summarizers: Summarizer) -> Workshop:
+        """What compactions share, with these summarizers."""
+        return Workshop(summarizers, self.counting.count, self.planners)
+
     async def shutdown(self) -> None:
         """Ends what does not end by itself; writes that were received are finished."""
         if self.following is not None:
             self.following.cancel()
         await self.store.close_all()
+        self.planners.shutdown(wait=False, cancel_futures=True)
 
     async def create(self, params: CreateParams) -> SessionState:
         return (await self.store.create(params)).state()
@@ -161,8 +172,8 @@ class Daemon:
             written = await self.compactions.move(resident, params)
             after_response(partial(tell_change, session, written.change))
         else:
-            written, _ = await self._write(params.session_id, partial(_plan_move, params), "setLeaf")
-        await resident.watch.moved()
+            written = await self._write(resident, partial(_plan_move, params), "setLeaf")
+        resident.watch.moved(written.planned)
         return SetLeafResult(
             leaf_id=written.planned.leaf_id,
             previous_leaf_id=written.planned.previous_leaf_id,
@@ -181,7 +192,13 @@ class Daemon:
         return await answers.get_entries(await self._settled(params.session_id), params)
 
     async def build_context(self, params: ContextParams) -> ContextResult:
-        return await answers.build_context(await self._settled(params.session_id), params)
+        session = await self._settled(params.session_id)
+        found = await answers.build_context(session, params)
+        if not params.include_usage:
+            return found
+        gauge = self.store.get(params.session_id).compactor.gauge
+        leaf = ROOT if found.leaf_id is None else session.tree.find(found.leaf_id)
+        return structs.replace(found, context_usage=await gauge.usage(leaf))
 
     async def _settled(self, session_id: str) -> Session:
         """The session once the writes that came before are done."""
@@ -190,26 +207,25 @@ class Daemon:
         return resident.session
 
     async def _append(self, params: Placement, entries: list[Sent]) -> tuple[Written, dict[str, Any]]:
-        written, session = await self._write(params.session_id, partial(_plan_append, params, entries), "append")
-        planned = written.planned
         resident = self.store.get(params.session_id)
-        usage, running = await resident.watch.appended(wanted=params.include_usage)
+        written = await self._write(resident, partial(_plan_append, params, entries), "append")
+        planned = written.planned
+        usage, running = await resident.watch.appended(planned, wanted=params.include_usage)
         return written, {
             "context_usage": usage,
             "compaction": running,
             "parent_id": planned.parent_id,
             "leaf_id": planned.leaf_id,
             "revision": written.revision,
-            "epoch": session.epoch,
+            "epoch": resident.session.epoch,
             "duplicate": planned.duplicate or None,
         }
 
-    async def _write(self, session_id: str, plan: Plan, cause: str) -> tuple[Written, Session]:
+    async def _write(self, resident: Resident, plan: Plan, cause: str) -> Written:
         """Writes, and tells the change behind the answer."""
-        resident = self.store.get(session_id)
         written = await resident.order.write(plan, cause)
         after_response(partial(tell_change, resident.session, written.change))
-        return written, resident.session
+        return written
 
 
 def _plan_append(params: Placement, entries: list[Sent], overlay: Overlay, stamp: Stamp) -> Planned:
