@@ -6,9 +6,10 @@ that a cancel is prompt. Retrying is not done here.
 """
 
 import asyncio
+import logging
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 PROVIDER: Final = "anthropic"
 DEFAULT_MODEL: Final = "claude-sonnet-5-5"
+_TALKATIVE: Final = ("anthropic", "httpx", "httpcore", "httpx2", "httpcore2")
+"""What these log below a warning holds requests, and of a malformed header the key."""
 _KEYS: Final = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 _STOP_REASONS: Final = {
     "end_turn": "stop",
@@ -63,6 +66,8 @@ def _client() -> "anthropic.AsyncAnthropic":
     """Imports the SDK at the first use, and reads the system's certificates: for a thread."""
     import anthropic
 
+    for name in _TALKATIVE:
+        logging.getLogger(name).setLevel(logging.WARNING)
     try:
         return anthropic.AsyncAnthropic(max_retries=0)
     except Exception as error:

@@ -38,7 +38,7 @@ class Resident:
         self.order = WriteOrder(session)
         self.compactor = Compactor(session, self.order, workshop)
         self.watch = Watch(self.compactor)
-        self.order.grown = self.watch.look
+        self.order.grown = self.watch.grown
 
     def state(self) -> SessionState:
         """The session as it is now."""

@@ -25,8 +25,8 @@ FIRST_PAUSE: Final = 1.0
 LONGEST_PAUSE: Final = 30.0
 REQUEST_SECONDS: Final = 180.0
 DEADLINE_SECONDS: Final = 900.0
-_MAX_SPLITS: Final = 3
-_SMALLER: Final = 0.6
+_MAX_SPLITS: Final = 5
+"""How often pieces are halved: from a window of 200,000 tokens down to one of 6,000."""
 
 
 class Summarizer(Protocol):
@@ -98,15 +98,18 @@ class Asking:
         `make` gives the task for a capacity: after an overflow it is made anew for a smaller one. `replaced` are the
         tokens that the notes stand for. Raises `SummarizerFailed`.
         """
-        capacity = self.summarizer.capacity
+        capacity, task = self.summarizer.capacity, make(self.summarizer.capacity)
         for _ in range(_MAX_SPLITS + 1):
-            task = make(capacity)
             try:
                 return await self._fold(task, tokens, replaced)
             except SummarizerFault as error:
                 if error.reason != "overflow":
                     raise self._failed(error.reason, str(error)) from None
-                capacity = Capacity(int(capacity.window * _SMALLER), capacity.max_output)
+            longest = tokens(max(task.pieces, key=len)) + task.max_tokens
+            capacity = Capacity(min(capacity.window, longest) // 2, capacity.max_output)
+            before, task = task, make(capacity)
+            if task.pieces == before.pieces:
+                break
         raise self._failed("overflow", "every request was too long, however small the pieces")
 
     async def _fold(self, task: Task, tokens: Callable[[str], int], replaced: int) -> str:

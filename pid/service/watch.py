@@ -51,7 +51,6 @@ class Watch:
         self._follow_branch(planned)
         if not (wanted or self._is_wanted):
             return None, None
-        self._notice_others(planned)
         gauge, leaf = self._compactor.gauge, self._session.leaf
         usage: ContextUsage | None = None
         with contextlib.suppress(PidError, asyncio.CancelledError):
@@ -68,6 +67,14 @@ class Watch:
         """Looks after a move of the leaf."""
         self._follow_branch(planned)
         self._is_theirs = False
+        self.look()
+
+    def grown(self) -> None:
+        """Looks after other writers' entries: if these made it due, their daemon sees to it."""
+        if self._is_wanted and not self._is_due:
+            with contextlib.suppress(PidError):
+                usage = self._compactor.gauge.glance(self._session.leaf)
+                self._is_theirs = usage is not None and usage.should_compact
         self.look()
 
     def configured(self) -> None:
@@ -121,16 +128,6 @@ class Watch:
             return
         if after is None or not tree.is_on_path(tree.rows[before], tree.rows[after]):
             self._compactor.breaker = Breaker()
-
-    def _notice_others(self, planned: Planned) -> None:
-        """Looks at the context just before an append: if it was made due there, others did it."""
-        session, last = self._session, self._usage
-        parent = planned.parent_id
-        if self._is_due or last is None or parent is None or parent == last.leaf_id or planned.duplicate:
-            return
-        with contextlib.suppress(PidError):
-            before = self._compactor.gauge.glance(session.tree.rows[parent])
-            self._is_theirs = before is not None and before.should_compact
 
     def _saw(self, usage: ContextUsage, *, may_start: bool) -> RunningCompaction | None:
         self._is_due = usage.should_compact
