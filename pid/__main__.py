@@ -4,6 +4,7 @@
 """
 
 import argparse
+import os
 import secrets
 import sys
 import time
@@ -36,10 +37,14 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _serve() -> int:
+    from platformdirs import user_state_dir
+
     from pid.protocol import MAX_MESSAGE_BYTES
     from pid.service.session import Surroundings
+    from pid.shell import logs
     from pid.shell.server import ClientOutlet, Daemon
 
+    logs.set_up(user_state_dir("pid", appauthor=False), os.environ.get("PID_LOG_LEVEL", "info"))
     sys.setrecursionlimit(max(sys.getrecursionlimit(), _DEPTH_OF_STACK))
     outlet = ClientOutlet()
     around = Surroundings(

@@ -15,7 +15,6 @@ import stat
 import sys
 from collections.abc import Callable, Container, Iterator, Sequence
 from enum import Enum
-from pathlib import Path
 from typing import Final, NamedTuple, NoReturn
 
 from pid.core.lines import Batch, Scanner
@@ -125,7 +124,7 @@ class Journal:
         Raises `SessionExists` and `WriteFailed`; nothing stays behind after a failure.
         """
         try:
-            Path(path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _make_folder(os.path.dirname(path))
             fd = os.open(path, _CREATING, 0o600)
         except FileExistsError:
             raise SessionExists(f"There is a file {path} already.", path=path) from None
@@ -404,6 +403,18 @@ def _open_fd(path: str) -> tuple[int, bool]:
         if error.errno not in (errno.EACCES, errno.EROFS, errno.EPERM, errno.ETXTBSY):
             raise
     return os.open(path, os.O_RDONLY | flags), False
+
+
+def _make_folder(path: str) -> None:
+    """Makes what is missing of a path, durably and for the user alone."""
+    missing = []
+    while not os.path.isdir(path):
+        missing.append(path)
+        path = os.path.dirname(path)
+    for folder in reversed(missing):
+        with contextlib.suppress(FileExistsError):  # made by another meanwhile; or no directory, as opening tells
+            os.mkdir(folder, 0o700)
+        sync_directory(os.path.dirname(folder))
 
 
 def _make_alike(fd: int, other: os.stat_result) -> None:

@@ -87,7 +87,10 @@ _encode = msgspec.json.Encoder().encode
 
 
 def read_entry(line: bytes | memoryview) -> Message | None:
-    """The message of a whole stored entry, without a parse of its own; None unless shape and role are plain."""
+    """The message of a whole stored entry, without a parse of its own; None unless shape and role are plain.
+
+    Its blocks may become part of the payload that it is added to: add it to one only.
+    """
     try:
         entry = _decode_entry(line)
     except (msgspec.ValidationError, RecursionError):

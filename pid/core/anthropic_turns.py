@@ -52,7 +52,8 @@ class Turns:
     def end(self, *, drop_assistant: bool) -> None:
         """Closes both turns. What the assistant said last may be dropped."""
         if drop_assistant and self._said:
-            self._notes.tell("trailingDropped")
+            for entry_id in self._said_ids:
+                self._notes.tell_of(entry_id, "trailingDropped")
             self._said = []
         self._place_assistant()
         self._place_user()

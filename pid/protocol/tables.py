@@ -113,7 +113,7 @@ _METHODS = (
     Method("session/compact", CompactParams, CompactionResult),
     Method("session/cancelCompaction", CancelCompactionParams, CancelCompactionResult),
     Method("session/configure", ConfigureParams, Settings, works=False),
-    Method("prompt/build", PromptParams, PromptResult, works=False),
+    Method("prompt/build", PromptParams, PromptResult),
     Method("pid/summarize", SummarizeParams, SummarizeResult, direction="toClient"),
 )
 

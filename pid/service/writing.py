@@ -27,6 +27,7 @@ LOCK_DEADLINE: Final = 5.0
 """Seconds to wait for another process's lock."""
 _LONGEST_PAUSE: Final = 0.05
 _GROUP_BYTES: Final = 8 << 20
+_GROUP_WRITES: Final = 128  # planned, indexed and answered at a stretch: a few milliseconds of the loop
 _THREAD_BYTES: Final = 1 << 20  # a larger write is made in a thread: it would hold the loop
 
 _NO_LOCKS: Final = "the file system has no locks: others that write here are noticed by the file's size alone"
@@ -210,7 +211,7 @@ class WriteOrder:
         group = self._new_group()
         stamp = (self.session.around.new_entry_id, iso_of(self.session.around.now()))
         size = 0
-        while size < _GROUP_BYTES and (write := self._next()):
+        while size < _GROUP_BYTES and len(group.writes) < _GROUP_WRITES and (write := self._next()):
             group.writes.append(write)
             first = len(group.overlay.lines)
             try:

@@ -1,12 +1,14 @@
-"""The commands for people: `pid tree`, `context`, `doctor` and `demo`.
+"""The commands for people: `pid tree`, `context`, `doctor`, `prompt` and `demo`.
 
-Each starts a daemon of its own and asks it over the wire, so that what people see is what programs get. None of them
-writes to a session. Exit codes: 0; 1 for what `doctor` found and a `demo` that fails; 2 for what cannot be shown.
-What they need is imported when one is run: serving does not wait for it.
+All but `prompt` start a daemon of their own and ask it over the wire, so that what people see is what programs get.
+None of them writes to a session. Exit codes: 0; 1 for what `doctor` found and a `demo` that fails; 2 for what
+cannot be shown. What they need is imported when one is run: serving does not wait for it.
 """
 
 import argparse
 import asyncio
+import datetime
+import os
 import sys
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final, get_args, get_type_hints
@@ -33,6 +35,8 @@ def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
     command.add_argument("--leaf", metavar="ID", help="at this entry instead")
     command = _command(subparsers, "doctor", _doctor, "look for damage in session files, entry by entry")
     command.add_argument("files", metavar="FILE", nargs="+")
+    command = _command(subparsers, "prompt", _prompt, "print the system prompt for a directory")
+    command.add_argument("directory", metavar="DIR", nargs="?", default=".")
     _command(subparsers, "demo", _demo, "see the daemon at work on a sample session")
 
 
@@ -65,6 +69,15 @@ def run(args: argparse.Namespace) -> int:
         screen.abandon()
         screen.complain(f"the output cannot be written: {error.strerror}")
     return 2
+
+
+async def _prompt(args: argparse.Namespace, screen: "Screen") -> int:
+    from pid.shell import prompt_command
+
+    today = datetime.datetime.now().astimezone().date()
+    return prompt_command.run(
+        args.directory, as_json=args.json, environment=os.environ, today=today, out=sys.stdout, err=sys.stderr
+    )
 
 
 async def _tree(args: argparse.Namespace, screen: "Screen") -> int:

@@ -5,10 +5,12 @@ The prompt goes to `out`, what could not be taken to `err`, so that the prompt c
 
 import datetime
 import os
+from collections.abc import Mapping
 from typing import TextIO
 
 import msgspec
 
+from pid.adapters.catalog import Places
 from pid.errors import InvalidParams
 from pid.protocol.prompt import PromptParams, PromptResult
 from pid.service.prompting import build_prompt
@@ -18,8 +20,7 @@ def run(
     directory: str,
     *,
     as_json: bool,
-    home: str,
-    agent_dir: str,
+    environment: Mapping[str, str],
     today: datetime.date,
     out: TextIO,
     err: TextIO,
@@ -33,6 +34,8 @@ def run(
         return 1
     try:
         params = PromptParams(cwd=os.path.abspath(directory))
+        agent_dir = Places.of(environment).agent_dir
+        home = environment.get("HOME") or os.path.expanduser("~")
         answer = build_prompt(params, home=home, agent_dir=agent_dir, today=today)
     except InvalidParams as error:
         err.write(f"pid prompt: {error.message}\n")

@@ -4,6 +4,7 @@ Params come in as wire types, results go out as wire types; what a request means
 """
 
 import asyncio
+import datetime
 import os
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -41,6 +42,8 @@ from pid.protocol import (
     OpenParams,
     PidServerCapability,
     Placement,
+    PromptParams,
+    PromptResult,
     SessionState,
     SetLeafParams,
     SetLeafResult,
@@ -54,6 +57,7 @@ from pid.service.aside import MOST_THREADS
 from pid.service.compactor import Workshop
 from pid.service.follow import follow
 from pid.service.notices import tell_change
+from pid.service.prompting import build_prompt
 from pid.service.session import Session, Surroundings
 from pid.service.store import Resident, Store
 from pid.service.summarizing import EXTRACTIVE, Summarizer
@@ -86,6 +90,7 @@ class Daemon:
         self.around = around
         self.outlet = outlet
         self.max_message = max_message
+        self.home = os.path.expanduser("~")
         self.counting = CountingProcess()
         self.planners = ThreadPoolExecutor(MOST_THREADS, thread_name_prefix="pid-planning")
         self.store = Store(Places.of(os.environ), around, self.workshop())
@@ -112,6 +117,7 @@ class Daemon:
             "session/getBranch": self.get_branch,
             "session/getEntries": self.get_entries,
             "session/buildContext": self.build_context,
+            "prompt/build": self.build_prompt,
         }
 
     def initialize(self, params: InitializeParams) -> PidServerCapability:
@@ -199,6 +205,12 @@ class Daemon:
         gauge = self.store.get(params.session_id).compactor.gauge
         leaf = ROOT if found.leaf_id is None else session.tree.find(found.leaf_id)
         return structs.replace(found, context_usage=await gauge.usage(leaf))
+
+    async def build_prompt(self, params: PromptParams) -> PromptResult:
+        agent_dir, loop = self.store.places.agent_dir, asyncio.get_running_loop()
+        today = datetime.datetime.now().astimezone().date()
+        build = partial(build_prompt, params, home=self.home, agent_dir=agent_dir, today=today)
+        return await loop.run_in_executor(self.around.threads, build)
 
     async def _settled(self, session_id: str) -> Session:
         """The session once the writes that came before are done."""

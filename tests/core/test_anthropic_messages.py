@@ -208,7 +208,9 @@ def test_calls_are_found_by_the_id_that_was_sent() -> None:
     found = [find_call(call_id, reversed(talk)) for call_id in ids[1:]]
     assert found == [Call("x y", "odd"), Call(ids[2], "read"), Call(ids[3], "read")]
     assert find_call("0", reversed(talk[:2])) == Call("0", "first")
+    assert find_call("x y", reversed(talk)) == Call("x y", "odd")
     assert find_call("other", reversed(talk)) is None
+    assert find_call("c1", [user(call("c1"))]) is None
 
 
 @st.composite

@@ -196,9 +196,10 @@ def test_a_trailing_assistant_message() -> None:
     kept = Built(user("a"), assistant("The answer is \n\t "))
     assert kept.said[-1] == ("assistant", ["The answer is"])
     assert kept.mends == {"trailingAssistant": ["e1"], "trailingBlanks": ["e1"]}
-    dropped = Built(user("a"), assistant("b"), assistant(call("c1")), trailing_assistant="drop")
+    hidden = {"role": "bashExecution", "excludeFromContext": True}
+    dropped = Built(user("a"), assistant("b"), assistant(call("c1")), hidden, trailing_assistant="drop")
     assert dropped.said == [("user", ["a"])]
-    assert dropped.mends == {"trailingDropped": ["e2"]}
+    assert dropped.mends == {"trailingDropped": ["e1", "e2"]}
     answered = Built(user("a"), assistant(call("c1")), result("c1", "r"), trailing_assistant="drop")
     assert answered.mends == {}
 

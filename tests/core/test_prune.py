@@ -16,13 +16,13 @@ from tests.agent_messages import Built, assistant, call, image, result, text, us
 ROLES = {"u": "user", "a": "assistant", "t": "toolResult", "e": "toolResult", "b": "bashExecution", "s": "system"}
 
 
-def chosen(letters: str, size: int = 1100, **limits: int) -> list[int]:
-    """Of a conversation in letters (`e`: a failed result), where each result takes `size` tokens."""
+def chosen(letters: str, size: int | dict[int, int] = 1100, **limits: int) -> list[int]:
+    """Of a conversation in letters (`e`: a failed result), where a result takes `size` tokens, or those by place."""
     asked: list[int] = []
 
     def tokens(at: int) -> int:
         asked.append(at)
-        return size
+        return size if isinstance(size, int) else size[at]
 
     found = results_to_shorten(
         [ROLES[letter] for letter in letters],
@@ -62,6 +62,7 @@ def test_the_last_turns_stay_whole() -> None:
 def test_small_results_are_not_worth_it() -> None:
     assert chosen("uatat", size=SHORT_TOKENS) == []
     assert chosen("uatat", size=SHORT_TOKENS + 1) == [2, 4]
+    assert chosen("uatatat", size={2: 50, 4: 1100, 6: 50}) == [4]
 
 
 def test_they_go_in_steps() -> None:

@@ -150,7 +150,7 @@ async def test_a_cancelled_look_does_not_take_the_append_back(tmp_path, told):
     ready = threading.Event()
     store = make_store(tmp_path, told)
     resident = await store.create(CreateParams(cwd="/p"))
-    for planner in range(2):
+    for _ in range(2):
         resident.compactor.workshop.threads.submit(ready.wait, 5)
     written = await append(resident, user("x"))
     task = asyncio.create_task(resident.watch.appended(written.planned, wanted=True))
