@@ -110,9 +110,6 @@ def test_rules_between_fields_name_a_field_too(kind, raw, path):
 @pytest.mark.parametrize(
     ("kind", "sent", "path"),
     [
-        (p.AppendParams, b'"entry":{},"includeUsage":true', "includeUsage"),
-        (p.SetLeafParams, b'"entryId":"e","summarize":true', "summarize"),
-        (p.SetLeafParams, b'"entryId":"e","summarize":{"instructions":"i"}', "summarize"),
         (p.ContextParams, b'"cacheBreakpoints":2', "cacheBreakpoints"),
         (p.ContextParams, b'"pruneToolResults":{}', "pruneToolResults"),
     ],
