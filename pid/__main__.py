@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pid import __version__
 
 _BLOCKING_THREADS = 4
+_SWITCH_SECONDS = 0.001  # a thread that reads for a listing lets the event loop go on this soon, at each of its calls
 _DEPTH_OF_STACK = 4_000  # msgspec counts nesting on Python's stack: entries are valid to a depth of 1,000
 
 
@@ -37,14 +38,17 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _serve() -> int:
-    from platformdirs import user_state_dir
+    from platformdirs import user_cache_dir, user_state_dir
 
+    from pid.adapters.listing import Lister
+    from pid.adapters.listing_index import ListingIndex
     from pid.protocol import MAX_MESSAGE_BYTES
     from pid.service.session import Surroundings
     from pid.shell import logs
     from pid.shell.server import ClientOutlet, Daemon
 
     logs.set_up(user_state_dir("pid", appauthor=False), os.environ.get("PID_LOG_LEVEL", "info"))
+    sys.setswitchinterval(_SWITCH_SECONDS)
     sys.setrecursionlimit(max(sys.getrecursionlimit(), _DEPTH_OF_STACK))
     outlet = ClientOutlet()
     around = Surroundings(
@@ -55,7 +59,9 @@ def _serve() -> int:
         new_epoch=lambda: secrets.token_hex(8),
         threads=ThreadPoolExecutor(_BLOCKING_THREADS, thread_name_prefix="pid-blocking"),
     )
-    return Daemon(around, outlet, MAX_MESSAGE_BYTES).server.serve()
+    cache_dir = os.environ.get("PID_CACHE_DIR") or user_cache_dir("pid", appauthor=False)
+    lister = Lister(ListingIndex(cache_dir), time.time_ns)
+    return Daemon(around, outlet, MAX_MESSAGE_BYTES, lister).server.serve()
 
 
 def _uuid7() -> str:

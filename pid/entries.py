@@ -21,6 +21,7 @@ FORMAT_VERSION: Final = 3
 LEAF_MARKER: Final = "pid.leaf"
 MAX_DEPTH: Final = 1_000
 NO_TIME: Final = -(1 << 62)
+_INTEGER_DIGITS: Final = 20
 
 
 class Kind(IntEnum):
@@ -194,16 +195,21 @@ def read_body(raw: bytes) -> dict[str, Any]:
     return body
 
 
+def _integer(text: str) -> int | float:
+    # Python makes no int of more than 4,300 digits, and long ones take it long; JavaScript has infinity here.
+    return int(text) if len(text) <= _INTEGER_DIGITS else float(text)
+
+
 def _read_unusual(raw: bytes) -> Any:
     # What `clean` lets through and orjson does not: numbers beyond a double (1e999), infinity in
     # JavaScript too.
     try:
-        return json.loads(raw)
+        return json.loads(raw, parse_int=_integer)
     except (ValueError, RecursionError) as error:
         raise DamagedLine("malformedLine", f"not a JSON object: {error}") from None
 
 
-_decode_value = json.JSONDecoder().raw_decode
+_decode_value = json.JSONDecoder(parse_int=str, parse_float=str).raw_decode  # numbers of any length: only keys count
 _BLANK = re.compile(r"[ \t\r\n]*")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.npm import Npm
+from tests.nvim.find import binary
 
 ROOT = Path(__file__).resolve().parents[1]
 pytestmark = pytest.mark.skipif(find_spec("pid.__main__") is None, reason="there is no daemon yet")
@@ -61,10 +61,10 @@ def test_node(place: Path, npm: Npm) -> None:
     assert len(sessions(place)) == 1
 
 
-@pytest.mark.skipif(not shutil.which("nvim"), reason="no nvim")
+@pytest.mark.skipif(binary() is None, reason="no nvim")
 def test_neovim(place: Path) -> None:
     (place / "example.lua").write_text(example("lua"))
     wait = "lua vim.wait(10000, function() return vim.fn.execute('messages'):find('nodes') end)"
-    editor = ["nvim", "--headless", "-u", "NONE", "-i", "NONE", "-n"]
+    editor = [str(binary()), "--headless", "-u", "NONE", "-i", "NONE", "-n"]
     assert "nodes" in printed(*editor, "-c", "luafile example.lua", "-c", wait, "-c", "qa!", cwd=place)
     assert len(sessions(place)) == 1

@@ -4,48 +4,68 @@ Facts: `<agent dir>/sessions/--<cwd>--/<time>_<session id>.jsonl`. The encoding 
 may hold the sessions of several projects: the header decides. This module opens no session file.
 """
 
+import contextlib
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+
+from pid.adapters.settings_files import SettingsFiles
 
 _SEPARATORS = re.compile(r"[/\\:]")
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The directories that a daemon looks in: the agent directory, and one for all sessions if it was given."""
+    """The directories that a daemon looks in: the agent directory, and one for all sessions if it was given.
+
+    `files` are the settings files, which may name another directory for the sessions of a project.
+    """
 
     agent_dir: str
     session_dir: str | None = None
+    files: SettingsFiles | None = None
 
     @classmethod
     def of(
-        cls, environment: Mapping[str, str], *, agent_dir: str | None = None, session_dir: str | None = None
+        cls,
+        environment: Mapping[str, str],
+        *,
+        agent_dir: str | None = None,
+        session_dir: str | None = None,
+        trusted_roots: Sequence[str] | None = None,
     ) -> "Places":
         """The places by precedence: given, then `PI_CODING_AGENT_DIR` and `PI_CODING_AGENT_SESSION_DIR`, then pi's."""
-        agent = agent_dir or environment.get("PI_CODING_AGENT_DIR") or "~/.pi/agent"
+        agent = _absolute(agent_dir or environment.get("PI_CODING_AGENT_DIR") or "~/.pi/agent")
         session = session_dir or environment.get("PI_CODING_AGENT_SESSION_DIR")
-        return cls(_absolute(agent), _absolute(session) if session else None)
+        return cls(agent, _absolute(session) if session else None, SettingsFiles(agent, trusted_roots))
 
     def directory(self, cwd: str, session_dir: str | None = None) -> str:
         """Where the sessions of a working directory are."""
-        return session_dir or self.session_dir or os.path.join(self.agent_dir, "sessions", encoded(cwd))
+        named = self.files.session_dir(cwd) if self.files and not (session_dir or self.session_dir) else None
+        return session_dir or self.session_dir or named or self.own_directory(cwd)
+
+    def own_directory(self, cwd: str) -> str:
+        """pi's own directory for the sessions of a working directory."""
+        return os.path.join(self.agent_dir, "sessions", encoded(cwd))
 
     def directories(self, cwd: str | None = None) -> Iterator[str]:
         """Where a session may be: with `cwd` only its own directory."""
         if cwd is not None or self.session_dir is not None:
             yield self.directory(cwd or "/")
             return
-        root = Path(self.agent_dir, "sessions")
-        if root.is_dir():
-            yield from sorted(entry.path for entry in os.scandir(root) if entry.is_dir())
+        named = self.files.session_dir("") if self.files else None
+        if named and named.startswith("/"):  # else each working directory has its own
+            yield named
+        with contextlib.suppress(OSError):
+            yield from sorted(
+                entry.path for entry in os.scandir(os.path.join(self.agent_dir, "sessions")) if entry.is_dir()
+            )
 
 
 def encoded(cwd: str) -> str:
     """The name of a working directory's folder: `/home/me/x` is `--home-me-x--`."""
-    return f"--{_SEPARATORS.sub('-', cwd.lstrip('/'))}--"
+    return f"--{_SEPARATORS.sub('-', os.path.normpath(cwd).lstrip('/'))}--"
 
 
 def file_name(session_id: str, timestamp: str) -> str:

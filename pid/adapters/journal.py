@@ -10,6 +10,7 @@ Where operating systems differ stands in `_SYNC`.
 import contextlib
 import errno
 import fcntl
+import hashlib
 import os
 import stat
 import sys
@@ -17,6 +18,7 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from enum import Enum
 from typing import Final, NamedTuple, NoReturn
 
+from pid.adapters.held import Held
 from pid.core.lines import Batch, Scanner
 from pid.errors import (
     NotASession,
@@ -40,6 +42,7 @@ _FINGERPRINT_BYTES: Final = 4096
 _READ_BYTES: Final = 4 << 20
 _GAP_BYTES: Final = 8192
 _HEAD_BYTES, _TAIL_BYTES = 65_536, 256
+_CAREFULLY: Final = os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY  # nothing waits for a FIFO's other end
 _CREATING: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 _NO_DIRECTORY_SYNC: Final = frozenset({errno.EACCES, errno.EINVAL, errno.EOPNOTSUPP})
 _NO_LOCKS: Final = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP})
@@ -118,13 +121,30 @@ class Journal:
             raise
 
     @classmethod
+    def glance(cls, path: str, scanner: Scanner, start: int = 0) -> "Journal":
+        """Opens a file only to read it once, from `start`, with a scanner of the caller's; raises as `open`."""
+        fd = -1
+        try:
+            fd = os.open(path, os.O_RDONLY | _CAREFULLY)
+            _refuse_special(path, os.fstat(fd))
+            journal = cls(path, fd, writable=False, taken=())
+        except BaseException as error:
+            if fd >= 0:
+                os.close(fd)
+            if isinstance(error, OSError):
+                raise _read_failed(path, error) from None
+            raise
+        journal.scanner, journal.end = scanner, start
+        return journal
+
+    @classmethod
     def create(cls, path: str, header: bytes, taken: Container[str]) -> "Journal":
         """Makes the file with its header line, durably: mode 0600, missing directories 0700.
 
         Raises `SessionExists` and `WriteFailed`; nothing stays behind after a failure.
         """
         try:
-            _make_folder(os.path.dirname(path))
+            make_directory(os.path.dirname(path))
             fd = os.open(path, _CREATING, 0o600)
         except FileExistsError:
             raise SessionExists(f"There is a file {path} already.", path=path) from None
@@ -198,6 +218,9 @@ class Journal:
                 buffer.extend(bytes(len(buffer)))
             else:
                 yield from self._take_long_line(buffer)
+                if self._half:  # it goes on to the end of the file
+                    yield from self._tell_torn(self._half, opening=opening)
+                    break
             if self.scanner.header is None and max(self.end, len(buffer)) > MAX_HEADER_BYTES:
                 break
         if self.scanner.header is None:
@@ -218,8 +241,11 @@ class Journal:
             self._closed_line = False
             return
         self._half = len(raw)
-        if opening and raw.strip():
-            message = f"the last line was cut off after {len(raw):,} bytes; they stay where they are"
+        yield from self._tell_torn(len(raw.strip()), opening=opening)
+
+    def _tell_torn(self, size: int, *, opening: bool) -> Iterator[Batch]:
+        if opening and size:
+            message = f"the last line was cut off after {size:,} bytes; they stay where they are"
             yield Batch(problems=[Problem(line=self.scanner.line + 1, kind="tornLine", message=message)])
 
     def _take_long_line(self, buffer: bytearray) -> Iterator[Batch]:
@@ -288,6 +314,25 @@ class Journal:
             run = self._pread(size, base)
             found += [run[start - base : start - base + length] for start, length in spans[first:last]]
         return found
+
+    def hold(self) -> Held:
+        """A second hold on what is stored, for a thread; it outlives this journal."""
+        return Held(os.dup(self._fd), self.path)
+
+    @property
+    def identity(self) -> tuple[int, int]:
+        """The file's device and inode."""
+        return self._seen[:2]
+
+    @property
+    def ends_whole(self) -> bool:
+        """Whether what is indexed ends with a line break."""
+        return self._closed_line
+
+    def fingerprint(self) -> bytes:
+        """A digest of the last bytes before `end`: whether these are the bytes that were read once."""
+        size = min(self.end, _FINGERPRINT_BYTES)
+        return hashlib.blake2b(os.pread(self._fd, size, self.end - size), digest_size=8).digest()
 
     def line_at(self, offset: int) -> int:
         """The line (from 1) that a place is on. It counts from the nearest place whose line is known."""
@@ -382,6 +427,11 @@ class Journal:
         self.name_synced = True
 
 
+def sync_file(fd: int) -> None:
+    """Makes what was written to a file durable. Raises `OSError`."""
+    _sync(fd)
+
+
 def sync_directory(path: str) -> None:
     """Makes a new or renamed name in a directory durable, where that can be asked for."""
     try:
@@ -396,7 +446,7 @@ def sync_directory(path: str) -> None:
 
 
 def _open_fd(path: str) -> tuple[int, bool]:
-    flags = os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+    flags = os.O_APPEND | _CAREFULLY
     try:
         return os.open(path, os.O_RDWR | flags), True
     except OSError as error:
@@ -405,7 +455,7 @@ def _open_fd(path: str) -> tuple[int, bool]:
     return os.open(path, os.O_RDONLY | flags), False
 
 
-def _make_folder(path: str) -> None:
+def make_directory(path: str) -> None:
     """Makes what is missing of a path, durably and for the user alone."""
     missing = []
     while not os.path.isdir(path):

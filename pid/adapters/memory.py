@@ -5,6 +5,7 @@ Nothing of it survives the daemon. It needs no lock and no sync, and nobody else
 
 from collections.abc import Container, Iterator, Sequence
 
+from pid.adapters.held import HeldBytes
 from pid.adapters.journal import Found, Span
 from pid.core.lines import Batch, Scanner
 
@@ -14,6 +15,7 @@ class MemoryJournal:
 
     path: None = None
     locks = True
+    ends_whole = True
 
     def __init__(self, header: bytes, taken: Container[str]) -> None:
         self.scanner = Scanner(taken)
@@ -35,6 +37,10 @@ class MemoryJournal:
     def read(self, spans: Sequence[Span]) -> list[bytes]:
         """The stored bytes at each place."""
         return [bytes(self._stored[start : start + size]) for start, size in spans]
+
+    def hold(self) -> HeldBytes:
+        """What is stored now, for a thread."""
+        return HeldBytes(bytes(self._stored))
 
     def line_at(self, offset: int) -> int:
         """The line (from 1) that a place is on."""

@@ -22,17 +22,24 @@ from pid.protocol import (
     CompactionPlan,
     CompactionResult,
     CompactParams,
+    ConfigureParams,
     ContextParams,
     ContextResult,
     ContextUsage,
+    ContinueParams,
+    ContinueResult,
     CreateParams,
     EntriesParams,
     EntriesResult,
+    ForkParams,
+    ListParams,
+    ListResult,
     OpenParams,
     PreviewParams,
     SessionState,
     SetLeafParams,
     SetLeafResult,
+    Settings,
     StateParams,
     TreeParams,
     TreeResult,
@@ -82,7 +89,10 @@ class SessionCalls(Calls):
 
     create = Request("session/create", CreateParams, SessionState)
     open = Request("session/open", OpenParams, SessionState)
+    continue_recent = Request("session/continueRecent", ContinueParams, ContinueResult)
+    fork = Request("session/fork", ForkParams, SessionState)
     close = Request("session/close", CloseParams, NoneType)
+    list = Request("session/list", ListParams, ListResult)
     get_state = Request("session/getState", StateParams, SessionState)
     append = Request("session/append", AppendParams, AppendResult)
     append_batch = Request("session/appendBatch", AppendBatchParams, AppendBatchResult)
@@ -95,6 +105,7 @@ class SessionCalls(Calls):
     preview_compaction = Request("session/previewCompaction", PreviewParams, CompactionPlan)
     compact = Request("session/compact", CompactParams, CompactionResult)
     cancel_compaction = Request("session/cancelCompaction", CancelCompactionParams, CancelCompactionResult)
+    configure = Request("session/configure", ConfigureParams, Settings)
 
 
 class Paged(Protocol):
@@ -118,7 +129,7 @@ async def pages(call: Callable[P, Coroutine[Any, Any, Page]], *args: P.args, **k
 
 
 def raw(value: Any) -> msgspec.Raw:
-    """A value as the raw JSON that entries and messages are sent as."""
+    """A value as the raw JSON that entries are sent as. Raises UnicodeEncodeError for a lone surrogate."""
     return msgspec.Raw(msgspec.json.encode(value))
 
 

@@ -85,7 +85,7 @@ class Inbox:
         self._serving: dict[envelope.Id, asyncio.Task[bytes]] = {}
 
     def listen(self, kinds: tuple[type[Notice], ...]) -> Listening[Notice]:
-        coming = [NOTIFICATIONS[name].params for name in self.names]
+        coming = [row.params for name, row in NOTIFICATIONS.items() if name in self.names]
         for kind in kinds:
             if kind not in coming:
                 raise ValueError(f"{kind.__name__} never comes: `notifications` of `spawn` does not name it")

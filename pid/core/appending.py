@@ -6,7 +6,7 @@ the rules of `session/append` (1008), and stored as they came.
 
 import json
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
 import msgspec
@@ -111,8 +111,8 @@ def _role(message: msgspec.Raw) -> str:
 
 
 def _text(raw: msgspec.Raw) -> str | None:
-    value = None if raw is _ABSENT else json.loads(bytes(raw))
-    return value if isinstance(value, str) and value else None
+    text = bytes(raw).strip()
+    return json.loads(text) or None if text.startswith(b'"') else None
 
 
 def _refused(path: str, why: str) -> InvalidEntry:
@@ -138,5 +138,8 @@ def _values(raw: bytes) -> dict[str, Any]:
     return found
 
 
-def _number(text: str) -> tuple[Decimal]:
-    return (Decimal(text),)
+def _number(text: str) -> tuple[Decimal | str]:
+    try:
+        return (Decimal(text),)
+    except InvalidOperation:  # an exponent of more than 18 digits: no value, so the same only as it is written
+        return (text,)

@@ -28,6 +28,8 @@ from pid.protocol import Problem
 PROVEN: Final = 1  # the body is known to be valid as it stands
 UNCLEAN: Final = 2  # the body is valid, but some of its bytes go out as U+FFFD
 DAMAGED: Final = 4  # there is no valid body: the entry only keeps its place
+DERIVED: Final = 16  # the file holds no id for the entry (8 is `tree.HIDDEN`)
+JOINED: Final = 32  # something else stands before it on its line
 
 _TIME = rb'"timestamp": ?"(\d{4}-\d\d-\d\dT\d\d:\d\d):([0-5]\d)\.(\d\d\d)Z"'
 _ID = rb'"id": ?"([!#-\[\]-~]{1,64})", ?"parentId": ?(?:null|"([!#-\[\]-~]{1,64})")'
@@ -201,7 +203,7 @@ class Scanner:
                 self.version = version if isinstance(version, int) and version > 0 else FORMAT_VERSION
 
     def _take_entry(self, piece: Piece, body: dict[str, Any], offset: int, index: int, batch: Batch) -> None:
-        entry_id, parent_id = self._link(body, index, batch)
+        entry_id, parent_id, derived = self._link(body, index, batch)
         kind = kind_of(body)
         if piece.body is None:
             kind = Kind.OTHER if kind in _TOLD else kind
@@ -209,19 +211,20 @@ class Scanner:
             batch.bodies[len(batch.rows)] = body
         time = canonical_ms(body.get("timestamp"))
         place = (offset + piece.start, piece.stop - piece.start)
-        flags = DAMAGED if piece.body is None else 0
+        flags = (DAMAGED if piece.body is None else 0) | (DERIVED if derived else 0) | (JOINED if index else 0)
         batch.rows.append(Row(entry_id, parent_id, kind, time, *place, flags, self.line))
 
-    def _link(self, body: dict[str, Any], index: int, batch: Batch) -> tuple[str, str | None]:
-        """The entry's id and its parent's: as stored, or by file order in version 1."""
+    def _link(self, body: dict[str, Any], index: int, batch: Batch) -> tuple[str, str | None, bool]:
+        """The entry's id and its parent's, as stored, or by file order in version 1; whether the id was derived."""
         entry_id = id_text(body.get("id")) if self.version > 1 else None
+        derived = entry_id is None
         if entry_id is None:
             entry_id = self._derive(index)
             if self.version > 1:
                 self._tell(batch, "missingId", f"an entry without an id; it is called {entry_id}", entry_id)
         parent_id = id_text(body.get("parentId")) if self.version > 1 else self._last_id
         self._last_id = entry_id
-        return entry_id, parent_id
+        return entry_id, parent_id, derived
 
     def _derive(self, index: int) -> str:
         place = f"{self.line}" if index == 0 else f"{self.line}.{index}"

@@ -11,8 +11,8 @@ from msgspec import UNSET
 
 from pid.core.appending import Sent, same_entry
 from pid.core.tree import ROOT, Tree
-from pid.entries import Kind, leaf_marker, read_body
-from pid.errors import DuplicateEntryId, EntryNotFound, InvalidEntry, InvalidParams, LeafConflict, PidError
+from pid.entries import Kind, kind_of, leaf_marker, read_body
+from pid.errors import DuplicateEntryId, EntryNotFound, InvalidEntry, InvalidParams, LeafConflict
 from pid.protocol import Placement
 
 Stamp = tuple[Callable[[], str], str]
@@ -76,6 +76,12 @@ class Overlay:
         if entry_id in self._planned:
             return self._planned[entry_id][0]
         return self._tree.id_of(self._tree.parents[self._tree.rows[entry_id]])
+
+    def is_kind(self, entry_id: str, kind: Kind) -> bool:
+        """Whether a visible entry is of a kind."""
+        if entry_id in self._planned:
+            return kind_of(read_body(self._planned[entry_id][1])) is kind
+        return self._tree.kinds[self._tree.rows[entry_id]] == kind
 
     def line_of(self, entry_id: str) -> bytes | None:
         """The bytes of an entry, b"" for a leaf marker; None if there is none, or a damaged one."""
@@ -144,7 +150,7 @@ def plan_append(overlay: Overlay, where: Placement, entries: Sequence[Sent], sta
             overlay.add(entry_id, parent, sent.line(entry_id, parent, sent.timestamp or stamp[1]))
             ids.append(entry_id)
             parent = entry_id
-    except PidError:
+    except BaseException:
         overlay.take_back(count, previous)
         raise
     return Planned(tuple(ids), first_parent, previous, overlay.leaf_id, duplicate=standing == len(entries))

@@ -20,7 +20,7 @@ _LEADING = re.compile(
 _TRAILING = re.compile(rb',[ \t]*"id"[ \t]*:[ \t]*("[^"\\]*"),[ \t]*"parentId"[ \t]*:[ \t]*(null|"[^"\\]*")\}\s*\Z')
 _TAIL_BYTES: Final = 200
 _EFFORT: Final = 8  # how often the bytes of a line may be looked at in the search for an object in it
-_parse = json.JSONDecoder().raw_decode
+_parse = json.JSONDecoder(parse_int=str, parse_float=str).raw_decode  # numbers of any length: only the end counts
 
 
 @dataclass(frozen=True, slots=True)

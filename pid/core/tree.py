@@ -20,7 +20,9 @@ ROOT: Final = -1
 MISSING: Final = -2
 """A row that was named and is not there."""
 
-HIDDEN: Final = 8  # a flag beside those of `lines`: a leaf marker, or replaced by a later line with the same id
+# Flags beside those of `lines`
+HIDDEN: Final = 8  # a leaf marker, or replaced by a later line with the same id
+RELINKED: Final = 64  # its parent in the tree is not the one that its line names
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +141,10 @@ class Tree:
         label = self.labels.get(self.ids[row])
         return label.text if label else None
 
+    def missing_parent(self, row: int) -> str | None:
+        """The id of the parent that a root names, where the file lacks it."""
+        return self._waits_for.get(row)
+
     def first_kept(self, row: int) -> int:
         """The row that a compaction names as its first kept entry; its own: it keeps none; or MISSING.
 
@@ -182,11 +188,11 @@ class Tree:
         if pending.replaced:
             self._repoint(pending.replaced)
         added = range(pending.first, len(self.ids))
-        if self._has_hidden:
-            self._skip_hidden({*pending.forward, *added})
         if pending.forward:
             self.in_order = False
             self._cut_cycles(pending.forward)
+        if self._has_hidden:  # behind the cut, for leaf markers may hang on each other in a circle too
+            self._skip_hidden({*pending.forward, *added})
         for named, row, kind in pending.targets:
             self._check_target(named, row, kind)
         changed = frozenset(self.visible(row) for row in pending.changed if row not in added) - {ROOT}
@@ -245,6 +251,8 @@ class Tree:
             while parent >= 0 and flags[parent] & HIDDEN and hops < len(parents):
                 hidden, parent, hops = parent, parents[parent], hops + 1
             parents[row] = parent
+            if hops:
+                flags[row] |= RELINKED
             if hops and hidden in self._waits_for:  # it waits for what the leaf marker waits for
                 self._wait(row, self._waits_for[hidden])
 
@@ -278,6 +286,7 @@ class Tree:
         latest = max(cycle)
         row = next(row for row in cycle if self.parents[row] == latest)
         self.parents[row] = ROOT
+        self.flags[row] |= RELINKED
         self.severed[row] = "cycle"
         self._pending.changed.add(row)
         self._tell(latest, "cycle", f"{self.ids[row]} is its own ancestor", self.ids[row])

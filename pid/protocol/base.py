@@ -95,6 +95,8 @@ Timestamp = Annotated[str, Meta(pattern=_TIMESTAMP)]
 Date = Annotated[str, Meta(pattern=_DATE)]
 Count = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(ge=1)]
+Token = str | int
+"""LSP's: names a request, or its progress."""
 
 # Stored bytes, spliced into a reply as they are. The schema shows what they hold.
 RawEntry = Annotated[Raw, Meta(extra_json_schema={"$ref": "#/$defs/Entry"})]
@@ -104,6 +106,17 @@ RawContent = Annotated[Raw, Meta(extra_json_schema={"$ref": "#/$defs/Content"})]
 SentEntry = Annotated[Raw, Meta(extra_json_schema={"$ref": "#/$defs/NewEntry"})]
 RawValue = Annotated[Raw, Meta(description="Any JSON value.")]
 
+
+def not_sent() -> Raw:
+    """The default of raw params: null, which is the same as absent (a factory, since a schema cannot show it)."""
+    return Raw(b"null")
+
+
+def is_sent(raw: Raw) -> bool:
+    """Whether raw params are there."""
+    return len(memoryview(raw)) != 4 or bytes(raw) != b"null"
+
+
 # Open enumerations: the values known today and what they mean. Others may come, and are no error.
 PROBLEM_KINDS = {
     "malformedLine": "A line is not JSON. Its bytes stay where they are.",
@@ -111,6 +124,7 @@ PROBLEM_KINDS = {
     "lineTooLong": "A line is longer than an entry may be; it keeps its place, without a body.",
     "tooDeep": "A line is nested deeper than 1,000 levels.",
     "notAnObject": "A line is JSON, but no object.",
+    "byteOrderMark": "A byte order mark stands before an entry.",
     "nulBytes": "NUL bytes stand where a line should be.",
     "missingId": "An entry has no `id`; it was given one that is the same at every opening.",
     "duplicateHeader": "A second session header; it is no entry.",
@@ -121,6 +135,34 @@ PROBLEM_KINDS = {
     "missingFirstKept": "A compaction's `firstKeptEntryId` is not in the file.",
     "noLocks": "The file system has no locks: other daemons are noticed by the file's size alone.",
 }
+PAYLOAD_MENDS = {
+    "emptyText": "A text block without text was left out.",
+    "emptyMessage": "Nothing of a message was left, so it was left out.",
+    "emptyContext": "There is no message to send; add the user's.",
+    "unknownRole": "A message of an unknown role was left out.",
+    "malformedContent": "Content of an unexpected shape was repaired or left out.",
+    "unsupportedBlock": "A block that the API has no form for was replaced by a note.",
+    "loneSurrogate": "Half of a surrogate pair was replaced by U+FFFD.",
+    "firstMessage": "The first message is not the user's; one was put before it.",
+    "failedAttempt": "A failed or aborted reply that was tried again was left out.",
+    "trailingAssistant": "The last message is the assistant's: models without prefill refuse it.",
+    "trailingDropped": "The last message, the assistant's, was left out.",
+    "trailingBlanks": "Blanks at the end of a trailing assistant message were left out.",
+    "missingToolResult": "A tool call has no result; an error result was put in.",
+    "orphanToolResult": "A tool result answers no call of the message before it; it became text.",
+    "duplicateToolResult": "A tool call has another result; it became text.",
+    "errorResultImage": "Images of a failed tool call were moved behind its result.",
+    "emptyErrorResult": "A failed tool call says nothing; words were put in.",
+    "toolCallId": "The id of a tool call does not fit the API or was used before; another one is sent.",
+    "toolName": "A tool's name does not fit the API; another one is sent.",
+    "toolArguments": "The arguments of a tool call are no object; they were wrapped or left out.",
+    "toolSchema": "The parameters of a tool are no JSON schema of an object; they were completed.",
+    "thinkingDropped": "Thinking that the API would refuse was left out.",
+    "imageType": "An image is not of the type that it says; its own is sent.",
+    "imageDropped": "An image that the API would refuse, or one too many, was replaced by a note.",
+}
+"""What is mended so that the Messages API takes a payload."""
+
 WARNING_KINDS = {
     "missingParent": "The path begins at an entry whose parent is not in the file.",
     "cycle": "The path begins where a circle of parents was cut.",
@@ -128,6 +170,8 @@ WARNING_KINDS = {
     "damagedEntry": "An entry on the path cannot be read and was left out.",
     "missingMessage": "An entry on the path has no message, and gives none.",
     "invalidEdit": "An edit on the path has no usable replacement, and changes nothing.",
+    **PAYLOAD_MENDS,
+    "rawKept": "A part of a raw API message has no place in pi's form; it is kept under `_raw`, and not sent again.",
 }
 RESOURCE_PROBLEM_KINDS = {
     "missingDirectory": "The working directory is not there.",

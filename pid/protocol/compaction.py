@@ -9,11 +9,11 @@ from pid.protocol.base import (
     Positive,
     SessionParams,
     SummarizerName,
+    Token,
     Wire,
 )
 from pid.protocol.records import FileDetails, Usage
 from pid.protocol.sessions import ModelRef
-from pid.protocol.tree import Token
 
 
 class Overflow(Wire):

@@ -1,10 +1,10 @@
 """The wire types of the context for a model, and of how much of its window is used."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
-from pid.protocol.base import Count, RawMessage, RawValue, SessionParams, ThinkingLevel, WarningKind, Wire
+from pid.protocol.base import Count, RawMessage, SessionParams, ThinkingLevel, WarningKind, Wire
 from pid.protocol.sessions import ModelRef
 
 Breakpoints = Annotated[int, Meta(ge=0, le=4)]
@@ -47,14 +47,10 @@ class PruneToolResults(Wire):
 class ContextParams(SessionParams):
     """Builds the messages that the model sees at a leaf. Nothing is written."""
 
-    LATER: ClassVar[frozenset[str]] = frozenset(
-        {"context_model", "cache_breakpoints", "prune_tool_results", "trailing_assistant"}
-    )
-
     #: Absent: the leaf. Null: before the first entry, an empty context.
     leaf_id: str | UnsetType | None = UNSET
-    #: `agent`: pi's agent messages, with all roles; `llm`: only `user`, `assistant` and `toolResult`.
-    format: Literal["agent", "llm"] = "agent"
+    #: `agent`: pi's agent messages, with all roles; `llm`: only those of a model; `anthropic`: a `payload`.
+    format: Literal["agent", "llm", "anthropic"] = "agent"
     context_model: ModelRef | None = None  #: The model that the context is for. Default: the session's.
     cache_breakpoints: Breakpoints | None = None  #: How many `cache_control` marks to set.
     prune_tool_results: PruneToolResults | None = None  #: Shorten old tool results.
@@ -73,15 +69,13 @@ class ContextWarning(Wire):
 class AnthropicPayload(Wire):
     """What `messages.create` takes as it is, beside `model` and `max_tokens`."""
 
-    system: RawValue | UnsetType = UNSET  #: The system prompt: a text or blocks.
-    messages: list[RawValue]  #: The messages.
-    tools: list[RawValue] | None = None  #: The tools that the session names.
+    system: Any = UNSET  #: The system prompt: a text or blocks.
+    messages: list[Any]  #: The messages.
+    tools: list[Any] | None = None  #: The tools that the session names.
 
 
 class ContextResult(Wire):
     """The context."""
-
-    LATER: ClassVar[frozenset[str]] = frozenset({"payload"})
 
     messages: list[RawMessage] | None = None  #: The messages, oldest first.
     payload: AnthropicPayload | None = None  #: With `format: "anthropic"`, instead of `messages`.

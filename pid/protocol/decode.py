@@ -77,6 +77,8 @@ def _as_sent(value: T, sent: bytes) -> T:
     changed: dict[str, Any] = {}
     for field in msgspec.structs.fields(value):
         old = getattr(value, field.name)
+        if field.encode_name not in texts:
+            continue
         if isinstance(old, msgspec.Raw):
             changed[field.name] = _raw(texts[field.encode_name])
         elif isinstance(old, list) and old and isinstance(old[0], msgspec.Raw):

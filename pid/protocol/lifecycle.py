@@ -12,10 +12,10 @@ from pid.protocol.base import (
     Count,
     Positive,
     RawValue,
+    Token,
     Wire,
 )
 from pid.protocol.sessions import SettingsUpdate
-from pid.protocol.tree import Token
 
 
 class SummarizeAbility(Wire):
@@ -66,7 +66,9 @@ class InitializeParams(Wire):
     """LSP's `initialize`, as far as `pid` reads it. It is the first request."""
 
     process_id: int | None = None  #: The process that the daemon ends with.
-    workspace_folders: list[WorkspaceFolder] | None = None  #: Whose sessions are listed by default.
+    #: Whose sessions are listed by default. Absent: those of `rootUri`, or else of the daemon's own directory.
+    workspace_folders: list[WorkspaceFolder] | None = None
+    root_uri: str | None = None  #: LSP's older form of one workspace folder.
     capabilities: ClientCapabilities = ClientCapabilities()  #: What the client can do.
     initialization_options: InitializationOptions | None = None  #: What the client sets up.
     trace: str | None = None  #: As in `$/setTrace`.

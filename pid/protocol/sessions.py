@@ -15,6 +15,7 @@ from pid.protocol.base import (
     ProblemKind,
     SessionParams,
     SummarizerName,
+    Token,
     Wire,
     at_most_one,
     exactly_one,
@@ -71,6 +72,14 @@ class SettingsUpdate(Wire):
     durability: Durability | UnsetType | None = UNSET  #: See `Settings`.
 
 
+class SettingsProblem(Wire):
+    """A settings file, or a value in one, that could not be taken. It counts as absent."""
+
+    path: str  #: The file.
+    key: str | None = None  #: The value's key, such as `compaction.reserveTokens`. Absent: the whole file.
+    message: str  #: What is wrong, in words for people.
+
+
 class RunningCompaction(Wire):
     """A compaction that has begun and not ended."""
 
@@ -100,6 +109,7 @@ class SessionState(Wire):
     settings: Settings  #: The settings in effect.
     compaction: RunningCompaction | None  #: The compaction that is running now.
     problems: list[Problem]  #: What is wrong in the file; empty for a sound one.
+    settings_problems: tuple[SettingsProblem, ...] = ()  #: What is wrong in the settings files, if anything is.
 
 
 class CreateParams(Wire):
@@ -185,6 +195,7 @@ class ListParams(Wire):
     include_empty: bool = False  #: Also those without a message.
     limit: Positive | None = None  #: At most this many in a page.
     cursor: str | None = None  #: The `nextCursor` of the page before.
+    work_done_token: Token | None = None  #: For `$/progress`.
 
     def __post_init__(self) -> None:
         at_most_one(self, "cwd", "cwds")
@@ -200,9 +211,10 @@ class SessionInfo(Wire):
     name: str | None  #: The name in effect.
     parent_session: str | None  #: The file that it was forked from.
     created_at: str | None  #: The header's time.
-    modified_at: str | None  #: The time of the last message.
+    modified_at: str  #: The time of the newest user or assistant message, or else the header's, or the file's.
     message_count: Count  #: Messages in the file.
-    first_message: str  #: The text of the first user message; empty if there is none.
+    #: The text of the first user message that has one, or the first 4,095 code points of it and `…`. Empty: none has.
+    first_message: str
     size_bytes: Count  #: The size of the file.
 
 

@@ -96,10 +96,10 @@ class ErrorRow(NamedTuple):
 _METHODS = (
     Method("session/create", CreateParams, SessionState),
     Method("session/open", OpenParams, SessionState),
-    Method("session/continueRecent", ContinueParams, ContinueResult, works=False),
-    Method("session/fork", ForkParams, SessionState, works=False),
+    Method("session/continueRecent", ContinueParams, ContinueResult),
+    Method("session/fork", ForkParams, SessionState),
     Method("session/close", CloseParams, None),
-    Method("session/list", ListParams, ListResult, works=False),
+    Method("session/list", ListParams, ListResult),
     Method("session/getState", StateParams, SessionState),
     Method("session/append", AppendParams, AppendResult),
     Method("session/appendBatch", AppendBatchParams, AppendBatchResult),
@@ -112,7 +112,7 @@ _METHODS = (
     Method("session/previewCompaction", PreviewParams, CompactionPlan),
     Method("session/compact", CompactParams, CompactionResult),
     Method("session/cancelCompaction", CancelCompactionParams, CancelCompactionResult),
-    Method("session/configure", ConfigureParams, Settings, works=False),
+    Method("session/configure", ConfigureParams, Settings),
     Method("prompt/build", PromptParams, PromptResult),
     Method("pid/summarize", SummarizeParams, SummarizeResult, direction="toClient"),
 )

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, UnsetType, field
 
 from pid.errors import InvalidParams
 from pid.protocol.base import (
@@ -12,17 +12,19 @@ from pid.protocol.base import (
     Positive,
     RawEntry,
     RawEntryOrNull,
+    RawValue,
     SentEntry,
     SessionParams,
     SummarizerName,
     Timestamp,
+    Token,
     Wire,
     at_most_one,
+    is_sent,
+    not_sent,
 )
-from pid.protocol.context import ContextUsage
+from pid.protocol.context import ContextUsage, ContextWarning
 from pid.protocol.sessions import ModelRef, RunningCompaction
-
-Token = str | int
 
 
 class NewEntry(Wire):
@@ -45,9 +47,19 @@ class Placement(SessionParams):
 
 
 class AppendParams(Placement):
-    """Appends one entry and moves the leaf to it."""
+    """Appends one entry, or a raw message of the Messages API as the entries that it becomes, and moves the leaf."""
 
-    entry: SentEntry  #: The entry.
+    entry: SentEntry = field(default_factory=not_sent)  #: The entry; not beside `message`.
+    format: Literal["anthropic"] | None = None  #: With `message`: what it is.
+    #: A raw API message: the assistant's reply, or a user message with its results.
+    message: RawValue = field(default_factory=not_sent)
+    model: ModelRef | None = None  #: Who wrote the assistant's reply. Default: Anthropic's model that it names.
+
+    def __post_init__(self) -> None:
+        if is_sent(self.entry) == is_sent(self.message):
+            raise InvalidParams("entry: give `entry`, or `message` with its `format`", path="entry")
+        if is_sent(self.message) and self.format is None:
+            raise InvalidParams("format: say what the `message` is: `anthropic`", path="format")
 
 
 class AppendBatchParams(Placement):
@@ -71,7 +83,9 @@ class Appended(Wire):
 class AppendResult(Appended):
     """The entry is in the file."""
 
-    entry_id: str  #: The entry's id.
+    entry_id: str  #: The entry's id; of several, the last one's.
+    entry_ids: list[str] | None = None  #: With `format`: the ids of all entries that the message became.
+    warnings: list[ContextWarning] | None = None  #: With `format`: what of the message is not sent again.
 
 
 class AppendBatchResult(Appended):

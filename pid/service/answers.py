@@ -10,13 +10,22 @@ from typing import Final
 import anyio.lowlevel
 from msgspec import UNSET, Raw
 
-from pid.core.context import entries_in_effect, messages_in_effect
+from pid.core.context import InEffect, entries_in_effect, messages_in_effect
 from pid.core.messages import llm_message
 from pid.core.splice import without_image_data
 from pid.core.tree import ROOT
 from pid.errors import EntryNotFound
-from pid.protocol import BranchParams, ContextParams, ContextResult, EntriesParams, EntriesResult
+from pid.protocol import (
+    AnthropicPayload,
+    BranchParams,
+    ContextParams,
+    ContextResult,
+    ContextWarning,
+    EntriesParams,
+    EntriesResult,
+)
 from pid.service.pages import Page, begin, cursor_at, page_end, slices
+from pid.service.payloads import Found, payload_of, pruned
 from pid.service.session import Session
 
 _NULL: Final = Raw(b"null")
@@ -81,17 +90,24 @@ async def build_context(session: Session, params: ContextParams) -> ContextResul
     tree, revision, leaf = session.tree, session.revision, _leaf(session, params.leaf_id)
     effect = entries_in_effect(tree, leaf, session.bodies)
     warnings = list(effect.warnings)
-    messages: list[Raw] = []
-    entry_ids: list[list[str]] = []
-    for part in slices(tree, effect.rows):
-        for row, message in messages_in_effect(tree, effect, part, session.bodies(part), warnings):
-            shown = message if params.format == "agent" else llm_message(tree.kinds[row], message)
-            if shown is not None:
-                messages.append(shown)
-                entry_ids.append([tree.ids[row]])
-        await anyio.lowlevel.checkpoint()
+    found: Found | None = None
+    if params.format != "anthropic" or params.prune_tool_results:
+        found = await _messages(session, effect, warnings)
+    if found is not None and params.prune_tool_results:
+        found = pruned(tree, found, params.prune_tool_results)
+    messages: list[Raw] | None = None
+    payload: AnthropicPayload | None = None
+    if params.format == "anthropic":
+        payload, entry_ids = await payload_of(session, effect, params, found, warnings)
+    else:
+        shown = found or []
+        if params.format == "llm":
+            seen = ((row, llm_message(tree.kinds[row], message)) for row, message in shown)
+            shown = [(row, message) for row, message in seen if message is not None]
+        messages, entry_ids = [message for _, message in shown], [[tree.ids[row]] for row, _ in shown]
     return ContextResult(
         messages=messages,
+        payload=payload,
         entry_ids=entry_ids,
         thinking_level=effect.thinking_level,
         model=effect.model,
@@ -100,6 +116,15 @@ async def build_context(session: Session, params: ContextParams) -> ContextResul
         epoch=session.epoch,
         warnings=warnings,
     )
+
+
+async def _messages(session: Session, effect: InEffect, warnings: list[ContextWarning]) -> Found:
+    """The agent messages of a context, read in slices; adds to `warnings` what was left out."""
+    found: Found = []
+    for part in slices(session.tree, effect.rows):
+        found += messages_in_effect(session.tree, effect, part, session.bodies(part), warnings)
+        await anyio.lowlevel.checkpoint()
+    return found
 
 
 def _leaf(session: Session, leaf_id: object) -> int:

@@ -38,7 +38,7 @@ class Page(msgspec.Struct, frozen=True, array_like=True):
 
 def begin(session: Session, params: Wire, cursor: str | None) -> Page:
     """The page that a request asks for: the first one, or the one that its cursor names. Raises `InvalidCursor`."""
-    call = _call(params)
+    call = call_of(params)
     if cursor is None:
         return Page(call, session.epoch, session.revision, len(session.tree), session.leaf)
     page = _decoded(cursor)
@@ -64,7 +64,8 @@ def _decoded(cursor: str) -> Page:
         raise InvalidCursor("This is no cursor of this daemon; begin without a cursor.") from None
 
 
-def _call(params: Wire) -> str:
+def call_of(params: Wire) -> str:
+    """What a cursor of this call is bound to: the params but for the page."""
     whole = msgspec.structs.replace(params, cursor=None, limit=None)
     digest = hashlib.blake2b(type(params).__name__.encode(), digest_size=8)
     digest.update(msgspec.json.encode(whole))

@@ -15,9 +15,18 @@ from pid.core.lines import DAMAGED, PROVEN, UNCLEAN
 from pid.core.tree import ROOT, Change, Tree
 from pid.entries import MESSAGE_KINDS, NO_TIME, DamagedLine, clean, iso_of
 from pid.errors import SessionChangedOnDisk
-from pid.protocol import DidCloseNotice, Problem, ProblemsNotice, SessionState, Settings, SettingsUpdate, Wire
+from pid.protocol import (
+    DidCloseNotice,
+    Problem,
+    ProblemsNotice,
+    SessionState,
+    Settings,
+    SettingsProblem,
+    SettingsUpdate,
+    Wire,
+)
 from pid.service.changes import ChangeLog
-from pid.service.settings import resolve
+from pid.service.settings import resolve, update
 
 SLICE_ROWS: Final = 512
 """Bodies that one slice of a long answer reads: with ordinary entries about 1 MiB, a few milliseconds."""
@@ -59,7 +68,8 @@ class Session:
         self.opens = 1
         self.lost: SessionChangedOnDisk | None = None
         self.settings = Settings()
-        self._layers: tuple[SettingsUpdate | None, ...] = ()
+        self.settings_problems: tuple[SettingsProblem, ...] = ()
+        self._layers: tuple[SettingsUpdate | None, ...] = (None,)
         self.log = ChangeLog()
 
     @property
@@ -73,9 +83,21 @@ class Session:
         return self.tree.id_of(self.leaf)
 
     def set_settings(self, *layers: SettingsUpdate | None) -> None:
-        """Sets the layers of the session's settings, the highest first."""
-        self._layers = layers
-        self.settings = resolve(layers)
+        """Sets the layers of the session's settings below what `configure` changes, the highest first."""
+        self._layers = (None, *layers)
+        self.settings = resolve(self._layers)
+
+    def configure(self, change: SettingsUpdate) -> Settings:
+        """Changes settings, above all layers; null takes one back to what these say. Returns those in effect."""
+        own, *below = self._layers
+        self._layers = (update(own, change), *below)
+        self.settings = resolve(self._layers)
+        return self.settings
+
+    @property
+    def cwd(self) -> str:
+        """The working directory that the header names; "" if it names none."""
+        return _text((self.journal.scanner.header or {}).get("cwd")) or ""
 
     # Loading
 
@@ -194,7 +216,7 @@ class Session:
         return SessionState(
             session_id=self.session_id,
             path=self.journal.path,
-            cwd=_text(header.get("cwd")) or "",
+            cwd=self.cwd,
             name=tree.name,
             parent_session=_text(header.get("parentSession")),
             version=self.journal.scanner.version,
@@ -208,6 +230,7 @@ class Session:
             settings=self.settings,
             compaction=None,
             problems=self.problems,
+            settings_problems=self.settings_problems,
         )
 
     def _modified_at(self) -> str | None:

@@ -20,7 +20,7 @@ from pid.core.appending import read_sent
 from pid.core.overlay import plan_append
 from pid.core.tree import ROOT, Tree
 from pid.entries import FORMAT_VERSION, iso_of
-from pid.errors import SessionExists, SessionNotFound
+from pid.errors import EntryNotFound, SessionExists, SessionNotFound
 from pid.protocol import CreateParams, OpenParams, Placement, SessionState, SettingsUpdate
 from pid.service.compactor import Compactor, Workshop
 from pid.service.session import Session, Surroundings
@@ -74,6 +74,12 @@ class Store:
             raise resident.session.lost
         return resident
 
+    def handles(self) -> dict[tuple[int, int], str]:
+        """The handles of the open sessions by the device and inode of their files."""
+        residents = [resident for resident in self._sessions.values() if not resident.session.lost]
+        journals = [(resident.session.journal, resident.session.session_id) for resident in residents]
+        return {journal.identity: handle for journal, handle in journals if isinstance(journal, Journal)}
+
     def orders(self) -> list[WriteOrder]:
         """The write orders of the sessions whose files are there."""
         return [resident.order for resident in self._sessions.values() if not resident.session.lost]
@@ -89,19 +95,20 @@ class Store:
         tree = Tree()
         journal: Journal | MemoryJournal
         if params.in_memory:
-            if session_id in self._sessions:
-                raise SessionExists(f"A session {session_id} is open already.", sessionId=session_id)
+            self.check_free(session_id)
             journal = MemoryJournal(header, tree.rows)
         else:
             directory = self.places.directory(params.cwd, params.session_dir)
-            if found := find_by_id(session_id, iter((directory,))):
-                raise SessionExists(f"There is a session {session_id} already: {found}.", path=found)
-            path = os.path.join(directory, file_name(session_id, timestamp))
-            journal = Journal.create(path, header, tree.rows)
-        resident = self._keep(await self._load(journal, tree), params.settings)
+            journal = Journal.create(free_path(directory, session_id, timestamp), header, tree.rows)
+        resident = self.keep(await self.load(journal, tree), params.settings)
         if params.name:
             await self._name(resident, params.name)
         return resident
+
+    def check_free(self, session_id: str) -> None:
+        """Raises `SessionExists` if the id of a session in memory is a handle already."""
+        if session_id in self._sessions:
+            raise SessionExists(f"A session {session_id} is open already.", sessionId=session_id)
 
     async def open(self, params: OpenParams) -> Resident:
         """The session of a file, read if it is not resident yet. Writes nothing.
@@ -110,7 +117,7 @@ class Store:
         """
         path = self._locate(params)
         while True:
-            resident = self._at(path)
+            resident = self.at(path)
             if resident is not None:
                 resident.session.opens += 1
                 return resident
@@ -157,25 +164,35 @@ class Store:
             raise SessionNotFound(f"There is no session with the id {params.id}.", reason="noFile")
         return os.path.realpath(found)
 
-    def _at(self, path: str) -> Resident | None:
+    def at(self, path: str) -> Resident | None:
+        """The open session whose file is at a real path."""
         for resident in self._sessions.values():
             if resident.session.journal.path == path and not resident.session.lost:
                 return resident
         return None
 
     async def _open_file(self, path: str, params: OpenParams) -> Resident:
+        session = await self.read(path)
+        if params.leaf_id is not UNSET:
+            try:
+                session.leaf = ROOT if params.leaf_id is None else session.tree.find(params.leaf_id)
+            except EntryNotFound:
+                session.journal.close()
+                raise
+        return self.keep(session, params.settings)
+
+    async def read(self, path: str) -> Session:
+        """The session of a file, which does not become resident. Raises as `open`."""
         tree = Tree()
         journal = Journal.open(path, tree.rows)
         try:
-            session = await self._load(journal, tree)
-            if params.leaf_id is not UNSET:
-                session.leaf = ROOT if params.leaf_id is None else tree.find(params.leaf_id)
+            return await self.load(journal, tree)
         except BaseException:
             journal.close()
             raise
-        return self._keep(session, params.settings)
 
-    async def _load(self, journal: Journal | MemoryJournal, tree: Tree) -> Session:
+    async def load(self, journal: Journal | MemoryJournal, tree: Tree) -> Session:
+        """The session of a journal, which is read into an empty tree."""
         for batch in journal.advance(opening=True):
             tree.extend(batch)
             await asyncio.sleep(0)
@@ -183,8 +200,11 @@ class Store:
         session.begin(tree.settle())
         return session
 
-    def _keep(self, session: Session, given: SettingsUpdate | None) -> Resident:
-        session.set_settings(given, *self.layers)
+    def keep(self, session: Session, given: SettingsUpdate | None) -> Resident:
+        """Makes a session resident, with a handle and its settings: those given at opening, then the layers below."""
+        found = self.places.files.of(session.cwd) if self.places.files else ()
+        session.set_settings(given, *self.layers, *(settings.update for settings in found))
+        session.settings_problems = tuple(problem for settings in found for problem in settings.problems)
         other = self._sessions.get(session.session_id)
         if other is not None and other.session.lost:
             task = asyncio.create_task(self._let_go(other))
@@ -200,6 +220,13 @@ class Store:
         entry = read_sent(orjson.dumps({"type": "session_info", "name": name}), "name")
         where = Placement(session_id=resident.session.session_id)
         await resident.order.write(lambda overlay, stamp: plan_append(overlay, where, [entry], stamp), "append")
+
+
+def free_path(directory: str, session_id: str, timestamp: str) -> str:
+    """Where the file of a new session goes. Raises `SessionExists` if the directory has one with this id."""
+    if found := find_by_id(session_id, iter((directory,))):
+        raise SessionExists(f"There is a session {session_id} already: {found}.", path=found)
+    return os.path.join(directory, file_name(session_id, timestamp))
 
 
 def _header(session_id: str, timestamp: str, params: CreateParams) -> bytes:

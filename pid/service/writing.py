@@ -216,7 +216,7 @@ class WriteOrder:
             first = len(group.overlay.lines)
             try:
                 write.planned = write.plan(group.overlay, stamp)
-            except PidError as error:
+            except Exception as error:  # whatever it is: it is this write's answer, and the others go on
                 write.error = error
             size += sum(map(len, group.overlay.lines[first:]))
         return group

@@ -118,15 +118,19 @@ async def demonstrate(args: Namespace, screen: Screen) -> int:
             demo = Demo(stack, show, Path(folder, "sample-session.jsonl"))
             for perform in STEPS:
                 await perform(demo)
-    checks = [check for step in demo.steps for check in step.checks]
-    failed = sum(not check.held for check in checks)
     if args.json:
         screen.json(demo.steps)
-    told = f"{failed} of {len(checks)} checks failed" if failed else f"All {len(checks)} checks held"
-    seconds = time.perf_counter() - began
-    show([[], [(f"{told}, in {seconds:.1f} seconds.", "bold red" if failed else "bold green")]])
-    show([[("The copy in the temporary directory is gone again; nothing else was written.", "dim")]])
-    return int(failed > 0)
+    held = [check.held for step in demo.steps for check in step.checks]
+    show([[], _verdict(held, time.perf_counter() - began)])
+    show([[("The copy in the temporary directory is gone again.", "dim")]])
+    return 0 if held and all(held) else 1
+
+
+def _verdict(held: list[bool], seconds: float) -> Line:
+    if held and all(held):
+        return [(f"All {len(held)} checks held, in {seconds:.1f} seconds.", "bold green")]
+    told = f"{held.count(False)} of {len(held)} checks failed" if held else "nothing was checked"
+    return [(f"{told}, in {seconds:.1f} seconds.", "bold red")]
 
 
 async def start(demo: Demo) -> None:

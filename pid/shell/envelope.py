@@ -8,6 +8,7 @@ What is answered, whatever arrives: a body that is no JSON gets -32700 and the i
 number or a string, else null. Nothing answers a notification or a response.
 """
 
+import logging
 import re
 from typing import Any, Final, Literal, NamedTuple
 
@@ -85,6 +86,8 @@ class _Loose(msgspec.Struct, frozen=True):
 _KINDS: Final = {code: kind for code, (kind, _) in RPC_ERRORS.items()} | {
     row.error.code: kind for kind, row in ERRORS.items()
 }
+logger = logging.getLogger(__name__)
+
 _ENCODER: Final = msgspec.json.Encoder()
 _MESSAGE: Final = msgspec.json.Decoder(Message)
 _ECHOED: Final = msgspec.json.Decoder(int | float | str)
@@ -116,7 +119,15 @@ def _too_large(problem: str, found: "Peek") -> Incoming:
 
 
 def read(body: Buffer) -> Incoming:
-    """The message in a body, or what is wrong with it."""
+    """The message in a body, or what is wrong with it. Raises nothing: one message must not stop those behind it."""
+    try:
+        return _read(body)
+    except Exception:
+        logger.exception("a message could not be read")
+        return Fault(PARSE_ERROR, "the message cannot be read")
+
+
+def _read(body: Buffer) -> Incoming:
     try:
         message = _MESSAGE.decode(body)
     except (msgspec.DecodeError, RecursionError) as error:
@@ -124,7 +135,7 @@ def read(body: Buffer) -> Incoming:
         mended = replace_lone_surrogates(sent)
         if mended is sent:
             return _diagnose(body, error)
-        return _with_lone_surrogates(read(mended), sent)
+        return _with_lone_surrogates(_read(mended), sent)
     if message.method or message.id is not msgspec.UNSET:
         return message
     return Fault(INVALID_REQUEST, "a message needs a method or an id")
@@ -134,8 +145,8 @@ def _with_lone_surrogates(found: "Incoming", sent: bytes) -> "Incoming":
     """A message that was read without its lone surrogates, with them in what it carries: stored bytes stay as sent."""
     if not isinstance(found, Message):
         return found
-    texts = {key: text for key, _, text in members(sent.decode())}
-    carried = {name: Raw(texts[name].encode()) for name in ("params", "result", "error") if name in texts}
+    texts = {key: text for key, _, text in members(sent.decode("latin-1"))}  # a character a byte: others are wrong too
+    carried = {name: Raw(texts[name].encode("latin-1")) for name in ("params", "result", "error") if name in texts}
     return msgspec.structs.replace(found, **carried)
 
 
@@ -149,6 +160,8 @@ def _diagnose(body: Buffer, error: Exception) -> Fault | Discarded:
     except msgspec.ValidationError:
         batch = bytes(body[:100]).lstrip()[:1] == b"["
         return Fault(INVALID_REQUEST, "a batch: send its messages one by one" if batch else "not an object")
+    except (msgspec.DecodeError, RecursionError) as later:  # behind the first thing that was wrong
+        return Fault(PARSE_ERROR, f"the message is not JSON: {later}")
     if loose.method is ABSENT and (loose.result is not ABSENT or loose.error is not ABSENT):
         return Discarded("a response that does not fit JSON-RPC 2.0")
     for name, value, allowed, must in (

@@ -20,6 +20,9 @@ _UNSENT: Final = dict.fromkeys(
     (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)),
     "·",
 ) | {0x09: "    "}
+_ESCAPED: Final = {code: f"\\u{code:04x}" for code in _UNSENT if code >= 0x7F}
+"""The same in JSON, where they stand in strings only."""
+
 _ASCII: Final = str.maketrans(
     {"│": "|", "├": "|", "─": "-", "●": "*", "○": "o", "·": ".", "✗": "x", "▪": "=", "◆": "#", "◇": "+", "◀": "<",
      "┊": ":", "→": "->", "←": "<-", "✓": "ok", "…": "..."}
@@ -34,14 +37,14 @@ class Screen:
         self._name = name
         self._err = err or io.StringIO()
         self._out = out or io.StringIO()  # there is none under `>&-`
-        self._signs = {} if "utf" in (self._out.encoding or "utf-8").lower() else _ASCII
+        self._signs = None if "utf" in (self._out.encoding or "utf-8").lower() else _ASCII
         if isinstance(self._out, io.TextIOWrapper):
             self._out.reconfigure(errors="replace")
         self._paint = _painter(self._out) if self._out.isatty() else None
 
     def lines(self, lines: Iterable[Line], *, cut: bool = True) -> None:
         """Writes the lines; in a terminal each is cut to the width, or wrapped below its indent."""
-        safe = ([(text.translate(_UNSENT).translate(self._signs), style) for text, style in line] for line in lines)
+        safe = ([(self._safe(text), style) for text, style in line] for line in lines)
         if self._paint:
             self._paint(safe, cut)
             return
@@ -49,15 +52,19 @@ class Screen:
             self._out.write("".join(text for text, _ in line).rstrip() + "\n")
 
     def json(self, value: object) -> None:
-        """Writes one JSON document."""
-        self._out.write(msgspec.json.encode(value).decode() + "\n")
+        """Writes one JSON document, in UTF-8 whatever the output's encoding."""
+        document = msgspec.json.encode(value)
+        if self._paint:
+            document = document.decode().translate(_ESCAPED).encode()
+        if isinstance(self._out, io.TextIOWrapper):
+            self._out.buffer.write(document + b"\n")
 
     def complain(self, message: str) -> None:
         """Says in one line what cannot be done; what was written before stands before it."""
         with suppress(OSError):
             self._out.flush()
-        lines = (line.translate(_UNSENT).translate(self._signs) for line in message.splitlines())
-        self._err.write(self._name + "\n".join(lines) + "\n")
+        with suppress(OSError):
+            self._err.write(self._name + "\n".join(map(self._safe, message.splitlines())) + "\n")
 
     def flush(self) -> None:
         """Raises what the output raises: BrokenPipeError, or another OSError for a full disk."""
@@ -68,6 +75,11 @@ class Screen:
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, self._out.fileno())
         os.close(null)
+
+    def _safe(self, text: str) -> str:
+        if not text.isprintable():
+            text = text.translate(_UNSENT)
+        return text.translate(self._signs) if self._signs else text
 
 
 def _painter(out: TextIO) -> Callable[[Iterator[Line], bool], None]:

@@ -18,6 +18,7 @@ from pid.adapters.anthropic import AnthropicSummarizer
 from pid.adapters.catalog import Places
 from pid.adapters.counting import CountingProcess
 from pid.adapters.editor import EditorSummarizer
+from pid.adapters.listing import Lister
 from pid.core.appending import Sent, read_sent
 from pid.core.overlay import Overlay, Planned, Stamp, plan_append, plan_move
 from pid.core.tree import ROOT
@@ -31,14 +32,21 @@ from pid.protocol import (
     AppendResult,
     BranchParams,
     CloseParams,
+    ConfigureParams,
     ContextParams,
     ContextResult,
+    ContextWarning,
+    ContinueParams,
+    ContinueResult,
     CreateParams,
     EntriesParams,
     EntriesResult,
+    ForkParams,
     InitializationOptions,
     InitializeParams,
     Limits,
+    ListParams,
+    ListResult,
     OpenParams,
     PidServerCapability,
     Placement,
@@ -47,6 +55,7 @@ from pid.protocol import (
     SessionState,
     SetLeafParams,
     SetLeafResult,
+    Settings,
     StateParams,
     TreeParams,
     TreeResult,
@@ -56,13 +65,18 @@ from pid.service import answers, answers_tree
 from pid.service.aside import MOST_THREADS
 from pid.service.compactor import Workshop
 from pid.service.follow import follow
+from pid.service.forking import fork
+from pid.service.listing import Listings
 from pid.service.notices import tell_change
+from pid.service.payloads import plan_api_message
 from pid.service.prompting import build_prompt
 from pid.service.session import Session, Surroundings
 from pid.service.store import Resident, Store
 from pid.service.summarizing import EXTRACTIVE, Summarizer
 from pid.service.writing import Plan, Written
 from pid.shell.compactions import Compactions
+from pid.shell.folders import workspace_folders
+from pid.shell.progress import progress
 from pid.shell.rpc import RpcServer, after_response, register
 
 
@@ -86,14 +100,16 @@ class ClientOutlet:
 class Daemon:
     """The handlers, and the store that they share. `store` is made at `initialize`, with what the client set up."""
 
-    def __init__(self, around: Surroundings, outlet: ClientOutlet, max_message: int) -> None:
+    def __init__(self, around: Surroundings, outlet: ClientOutlet, max_message: int, lister: Lister) -> None:
         self.around = around
+        self.lister = lister
         self.outlet = outlet
         self.max_message = max_message
         self.home = os.path.expanduser("~")
         self.counting = CountingProcess()
         self.planners = ThreadPoolExecutor(MOST_THREADS, thread_name_prefix="pid-planning")
         self.store = Store(Places.of(os.environ), around, self.workshop())
+        self.listings = Listings(self.store, lister, ())
         self.following: asyncio.Task[None] | None = None
         self.server = RpcServer(
             "pid", __version__, on_initialize=self.initialize, on_shutdown=self.shutdown, max_message=max_message
@@ -108,7 +124,10 @@ class Daemon:
         return {
             "session/create": self.create,
             "session/open": self.open,
+            "session/continueRecent": self.continue_recent,
+            "session/fork": self.fork,
             "session/close": self.close,
+            "session/list": self.list_sessions,
             "session/getState": self.get_state,
             "session/append": self.append,
             "session/appendBatch": self.append_batch,
@@ -117,6 +136,7 @@ class Daemon:
             "session/getBranch": self.get_branch,
             "session/getEntries": self.get_entries,
             "session/buildContext": self.build_context,
+            "session/configure": self.configure,
             "prompt/build": self.build_prompt,
         }
 
@@ -125,13 +145,19 @@ class Daemon:
         client = params.capabilities.experimental.pid
         options = params.initialization_options or InitializationOptions()
         self.outlet.named = frozenset(client.notifications) & NOTIFICATIONS.keys()
-        places = Places.of(os.environ, agent_dir=options.agent_dir, session_dir=options.session_dir)
+        places = Places.of(
+            os.environ,
+            agent_dir=options.agent_dir,
+            session_dir=options.session_dir,
+            trusted_roots=options.trusted_roots,
+        )
         summarizers = (EditorSummarizer(self.compactions.ask, client.summarize), AnthropicSummarizer(os.environ))
         self.store = Store(places, self.around, self.workshop(*summarizers), (options.settings,))
+        self.listings = Listings(self.store, self.lister, workspace_folders(params))
         self.following = asyncio.create_task(follow(self.store.orders))
         return PidServerCapability(
             protocol_version=min(client.protocol_version, PROTOCOL_VERSION),
-            methods=sorted(METHODS),
+            methods=sorted(name for name, method in METHODS.items() if method.direction == "toServer"),
             notifications=sorted(NOTIFICATIONS),
             summarizers=[*(one.name for one in summarizers if one.is_available), EXTRACTIVE],
             limits=Limits(max_message_bytes=self.max_message),
@@ -154,6 +180,22 @@ class Daemon:
     async def open(self, params: OpenParams) -> SessionState:
         return (await self.store.open(params)).state()
 
+    async def continue_recent(self, params: ContinueParams) -> ContinueResult:
+        resident, created = await self.listings.continue_recent(params)
+        return ContinueResult(created=created, **structs.asdict(resident.state()))
+
+    async def fork(self, params: ForkParams) -> SessionState:
+        return (await fork(self.store, params)).state()
+
+    async def list_sessions(self, params: ListParams) -> ListResult:
+        with progress(self.server, params.work_done_token, "Listing sessions") as tell:
+            return await self.listings.page(params, tell)
+
+    async def configure(self, params: ConfigureParams) -> Settings:
+        settings = (await self._settled(params.session_id)).configure(params.settings)
+        self.store.get(params.session_id).watch.configured()
+        return settings
+
     async def close(self, params: CloseParams) -> None:
         await self.store.close(params.session_id, force=params.force)
 
@@ -162,13 +204,21 @@ class Daemon:
         return self.store.get(session.session_id).state()
 
     async def append(self, params: AppendParams) -> AppendResult:
+        if params.format is not None:
+            return await self._append_message(params)
         entries = [read_sent(bytes(params.entry), "entry")]
-        written, fields = await self._append(params, entries)
+        written, fields = await self._append(params, partial(_plan_append, params, entries))
         return AppendResult(entry_id=written.planned.entry_ids[0], **fields)
+
+    async def _append_message(self, params: AppendParams) -> AppendResult:
+        told: list[ContextWarning] = []
+        written, fields = await self._append(params, partial(plan_api_message, params, told))
+        ids = list(written.planned.entry_ids)
+        return AppendResult(entry_id=ids[-1], entry_ids=ids, warnings=told or None, **fields)
 
     async def append_batch(self, params: AppendBatchParams) -> AppendBatchResult:
         entries = [read_sent(bytes(raw), f"entries[{index}]") for index, raw in enumerate(params.entries)]
-        written, fields = await self._append(params, entries)
+        written, fields = await self._append(params, partial(_plan_append, params, entries))
         return AppendBatchResult(entry_ids=list(written.planned.entry_ids), **fields)
 
     async def set_leaf(self, params: SetLeafParams) -> SetLeafResult:
@@ -218,9 +268,9 @@ class Daemon:
         await resident.order.settled()
         return resident.session
 
-    async def _append(self, params: Placement, entries: list[Sent]) -> tuple[Written, dict[str, Any]]:
+    async def _append(self, params: Placement, plan: Plan) -> tuple[Written, dict[str, Any]]:
         resident = self.store.get(params.session_id)
-        written = await self._write(resident, partial(_plan_append, params, entries), "append")
+        written = await self._write(resident, plan, "append")
         planned = written.planned
         usage, running = await resident.watch.appended(planned, wanted=params.include_usage)
         return written, {

@@ -55,15 +55,16 @@ async def whole_tree(client: Client, session_id: str) -> TreeResult:
 
 def heading(state: SessionState, nodes: list[TreeNode]) -> list[Line]:
     """What the session is, in a few lines and an empty one."""
-    parents = [node.parent_id for node in nodes]
-    ends = len(nodes) - len(set(parents) - {None})
-    facts = [f"{state.entry_count:,} entries", f"{ends:,} {'branch' if ends == 1 else 'branches'}"]
-    facts.append(f"version {state.version}")
+    ends = len(nodes) - len({node.parent_id for node in nodes} - {None})
+    branches = f"{ends:,} {'branch' if ends == 1 else 'branches'}"
+    facts = " · ".join((f"{len(nodes):,} entries", branches, f"version {state.version}", state.cwd))
     lines: list[Line] = [
         [(state.name or "(no name)", "bold")],
-        [(f"{state.path or 'in memory'}", "dim")],
-        [(" · ".join(facts), "dim")],
+        [(state.path or "in memory", "dim")],
+        [(facts, "dim")],
     ]
+    if nodes and state.leaf_id is None:
+        lines.append([("The leaf is before the first entry.", "yellow")])
     if state.problems:
         count = len(state.problems)
         lines.append([(f"{count:,} problem{'s' * (count > 1)} in the file: see `pid doctor`", "yellow")])

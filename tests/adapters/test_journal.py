@@ -77,6 +77,19 @@ def test_a_line_too_long_to_hold_is_indexed_by_its_ends(path, monkeypatch):
     assert opened.problems == []
 
 
+def test_a_long_line_without_an_end_is_half_a_line(path, monkeypatch):
+    monkeypatch.setattr(module, "SLICE_BYTES", 64)
+    monkeypatch.setattr(module, "LONG_LINE", 1024)
+    line = compact(entry("long", "a1", text="x" * 5000))
+    with path.open("ab") as file:
+        file.write(line[:3000])
+    opened = Opened(path)
+    assert (opened.tree.ids, opened.problems) == (["u1", "a1"], ["tornLine"])
+    with path.open("ab") as file:
+        file.write(line[3000:] + b"\n")
+    assert opened.advance() == ["u1", "a1", "long"]
+
+
 @pytest.mark.parametrize(
     "content",
     [b"", b"\n\n", b"hello\n", b"\x00\x01\x02", b"[]\n", compact(entry("u1")) + b"\n", HEADER[:40], b"x" * (3 << 20)],

@@ -50,10 +50,11 @@ def test_methods_are_called_as_on_the_wire() -> None:
             assert getattr(SessionCalls, attribute).__doc__ == row.params.__doc__
 
 
-def test_type_checkers_know_params_and_results(tmp_path: Path) -> None:
+def test_type_checkers_know_params_and_results(tmp_path: Path, pytestconfig: pytest.Config) -> None:
+    kept = getattr(pytestconfig, "cache", None)  # none with `-p no:cacheprovider`
+    cache = str(kept.mkdir("mypy") if kept else tmp_path)
     (tmp_path / "example.py").write_text(EXAMPLE)
-    out, err, _ = api.run([str(tmp_path / "example.py"), "--cache-dir", str(tmp_path), "--python-executable",
-                           sys.executable])  # fmt: skip
+    out, err, _ = api.run([str(tmp_path / "example.py"), "--cache-dir", cache, "--python-executable", sys.executable])
     assert not err
     told = {int(line.split(":")[1]): line for line in out.splitlines() if line.count(":") > 2}
     for number, line in enumerate(EXAMPLE.splitlines(), 1):

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pid.core.agent_message import read_entry
-from pid.core.anthropic_notes import MENDS
+from pid.protocol import PAYLOAD_MENDS as MENDS
 from pid.protocol import ModelRef
 from tests.agent_messages import SONNET, Built, Json, assistant, call, conversations, image, result, text, user
 

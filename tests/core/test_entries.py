@@ -77,6 +77,14 @@ def test_what_goes_out_is_valid(raw, out):
     assert clean(out) == out
 
 
+def test_a_number_of_any_length_is_kept_and_read():
+    number = b"9" * 5000
+    for raw in (b'{"n":%b,"type":"message"}' % number, b'{"n":-%b.%be-%b,"type":"message"}' % ((number,) * 3)):
+        line = compose(raw, HEAD, 1)
+        assert line == OWN.encode() + b"," + raw[1:].replace(b',"type":"message"', b"")
+        assert read_body(clean(line))["id"] == "a1"
+
+
 def test_clean_bytes_are_not_copied():
     raw = b'{"a":"b"}'
     assert clean(raw) is raw

@@ -181,6 +181,15 @@ def test_the_tail_counts_only_when_it_is_whole():
         assert tree.ids == []
 
 
+def test_a_long_number_damages_no_line():
+    label = b'{"type":"label","id":"l1","parentId":null,"timestamp":"%b","targetId":"l1","label":"L","n":%b}'
+    tree, change, _ = load(HEADER + label % (TIME.encode(), b"9" * 5000) + b"\n")
+    assert (tree.label_of(0), change.problems) == ("L", [])
+    torn = b'{"type":"x","n":%b,"t' % (b"9" * 5000)
+    tree, _, _ = load(HEADER + torn + compact(entry("u1")) + b"\n")
+    assert tree.ids == ["u1"]
+
+
 def test_an_hostile_line_costs_linear_work():
     line = b'{"type":"' * 20_000
     tree, change, _ = load(HEADER + line + b"\n" + compact(entry("u1")) + b"\n")

@@ -285,6 +285,19 @@ def test_entries_are_compared_as_json_values(one, other, same):
     assert same_entry(entry_sent, compact({"type": "t", "id": "a"} | other)) is same
 
 
+@pytest.mark.parametrize("number", ["9" * 5000, "1e" + "9" * 20, "-0." + "9" * 5000])
+def test_a_number_of_any_length_is_compared(number):
+    raw = f'{{"n":{number},"type":"t"}}'.encode()
+    entry_sent = read_sent(raw, "entry")
+    assert same_entry(entry_sent, entry_sent.line("a", None, TIME))
+    assert not same_entry(entry_sent, b'{"n":1,"type":"t"}')
+
+
+def test_a_long_number_is_no_target():
+    with pytest.raises(InvalidEntry):
+        read_sent(b'{"type":"label","targetId":%b}' % (b"9" * 5000), "entry")
+
+
 def test_a_move_writes_a_marker_under_its_target():
     over = overlay()
     planned = plan_move(over, "a1", UNSET, stamp())

@@ -12,8 +12,10 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = [sys.executable, "-m", "pid"]
+CHANGING = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "PYTHONUNBUFFERED", "PYTHONIOENCODING")
+"""Settings of whoever runs the tests that would change what is sent."""
 ENV = {
-    **{name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")},
+    **{name: value for name, value in os.environ.items() if name not in CHANGING},
     "PYTHONPATH": str(ROOT),
     "TZ": "UTC",
     "TERM": "xterm-256color",

@@ -17,6 +17,7 @@ SAMPLE = ROOT / "pid/data/sample-session.jsonl"
 ENTRIES = [json.loads(line) for line in SAMPLE.read_text(encoding="utf-8").splitlines()[1:]]
 LEAF = ENTRIES[-1]["id"]
 HEADER = '{"type":"session","version":3,"id":"s-1","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/proj"}\n'
+CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]")
 ESCAPE = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")
 
 
@@ -39,7 +40,7 @@ def long_session(tmp_path: Path) -> Path:
 def test_tree_names_every_entry_and_the_leaf() -> None:
     lines = pid("tree", SAMPLE).stdout.splitlines()
     assert lines[0] == "Rounding and a slow import in tally"
-    assert "103 entries · 3 branches · version 3" in lines
+    assert lines[2] == "103 entries · 3 branches · version 3 · /home/sam/code/tally"
     drawn = [line.split(maxsplit=1) for line in lines[4:]]
     assert sorted(entry_id for entry_id, _ in drawn) == sorted(entry["id"] for entry in ENTRIES)
     assert [entry_id for entry_id, rest in drawn if "◀ leaf" in rest] == [LEAF]
@@ -141,11 +142,13 @@ def test_a_closed_pipe_is_no_error(long_session: Path, command: str) -> None:
         assert process.wait(30) == 0
 
 
-def test_a_full_disk_is_one_clear_line(long_session: Path) -> None:
+@pytest.mark.parametrize("command", ["tree", "doctor"])
+def test_a_full_disk_is_one_clear_line(long_session: Path, command: str) -> None:
+    """Also where all of it would fit into a buffer, and only the end of the program writes it."""
     with open("/dev/full", "w") as full:
-        done = subprocess.run([*COMMAND, "tree", long_session], stdout=full, stderr=subprocess.PIPE, env=ENV)
+        done = subprocess.run([*COMMAND, command, long_session], stdout=full, stderr=subprocess.PIPE, env=ENV)
     assert done.returncode == 2
-    assert done.stderr == b"pid tree: the output cannot be written: No space left on device\n"
+    assert done.stderr.decode() == f"pid {command}: the output cannot be written: No space left on device\n"
 
 
 def test_without_an_output_nothing_breaks() -> None:
@@ -157,6 +160,8 @@ def test_an_output_without_these_signs_gets_others() -> None:
     told = pid("tree", SAMPLE, env={"PYTHONIOENCODING": "ascii"}).stdout
     assert told.isascii()
     assert "|-* user" in told
+    tree = pid("tree", "--json", SAMPLE, env={"PYTHONIOENCODING": "ascii"}, encoding="utf-8").stdout
+    assert "Café Grün" in json.dumps(json.loads(tree), ensure_ascii=False)
 
 
 def test_interrupted(long_session: Path) -> None:
@@ -187,9 +192,11 @@ def test_a_terminal_is_sent_no_control_characters_of_the_session(tmp_path: Path)
     path.write_text(HEADER + entry(0, evil) + json.dumps(name) + "\n")
     for command in ("tree", "context"):
         for sent in (pid_in_terminal(command, path), pid(command, path).stdout.encode()):
-            rest = ESCAPE.sub(b"", sent).replace(b"\r\n", b"\n").decode()
-            assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", rest)
+            assert not CONTROL.search(ESCAPE.sub(b"", sent).decode().replace("\r\n", "\n"))
             assert b"\x1b[2J" not in sent
+    sent = pid_in_terminal("tree", "--json", path)
+    assert not CONTROL.search(sent.decode().replace("\r\n", "\n"))
+    assert json.loads(sent)["nodes"][0]["preview"].endswith("over")
 
 
 def test_wide_characters_fit_too(tmp_path: Path) -> None:
@@ -237,7 +244,7 @@ def test_what_lies_in_the_working_directory_is_not_run(tmp_path: Path) -> None:
 
 
 def test_the_demo_holds(tmp_path: Path) -> None:
-    env = {"TMPDIR": str(tmp_path), "HOME": str(tmp_path)}
+    env = {"TMPDIR": str(tmp_path)}
     told = pid("demo", env=env).stdout
     assert re.search(r"All \d+ checks held", told)
     steps = json.loads(pid("demo", "--json", env=env).stdout)

@@ -54,6 +54,7 @@ class Peer:
         )
         self.notices: list[dict[str, Any]] = []
         self.answers: dict[int, dict[str, Any]] = {}
+        self.strays: list[dict[str, Any]] = []  # answers to what `send` did not send
         self._numbers = itertools.count(1)
         self._news = threading.Condition()
         self._over = False
@@ -154,7 +155,9 @@ class Peer:
         assert stdout
         while self._reads.wait() and (message := _message(stdout)) is not None:
             with self._news:
-                if "id" in message and "method" not in message:
+                if not isinstance(message.get("id", 0), int):
+                    self.strays.append(message)
+                elif "id" in message and "method" not in message:
                     assert message["id"] not in self.answers, "answered twice"
                     self.answers[message["id"]] = message
                 else:

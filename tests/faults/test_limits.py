@@ -96,8 +96,8 @@ def test_a_deep_nesting(home, tmp_path, counts):
         body = b'{"jsonrpc":"2.0","id":"deep","method":"session/append","params":' + params + b"}"
         peer.process.stdin.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
         peer.process.stdin.flush()
-        peer.wait_for(lambda: "deep" in peer.answers)
-        assert "error" in peer.answers["deep"]
+        peer.wait_for(lambda: peer.strays)
+        assert ("error" in peer.strays[0], peer.strays[0]["id"]) == (True, "deep")
         assert peer.call("session/getState", {"sessionId": "s"})["entryCount"] == 3
     counts(nesting=deep)
 

@@ -121,6 +121,11 @@ SESSIONS = [
     ),
     Example(p.RunningCompaction, RUNNING, {"compactionId": GONE, "state": 1, "reason": False}),
     Example(
+        p.SettingsProblem,
+        {"path": "/p/.pi/settings.json", "key": "compaction.reserveTokens", "message": "Expected `int`, got `str`"},
+        {"path": GONE, "key": 1, "message": GONE},
+    ),
+    Example(
         p.SessionState,
         STATE,
         {
@@ -189,7 +194,7 @@ TREE = [
         {"type": "note", "id": "a_-9", "timestamp": ISO, "anything": [1]},
         {"type": GONE, "id": "a b", "timestamp": "2026-01-31T12:00:00Z"},
     ),
-    Example(p.AppendParams, {**PLACE, "entry": {"type": "x"}}, {**WRONG_PLACE, "entry": GONE}),
+    Example(p.AppendParams, {**PLACE, "entry": {"type": "x"}}, {**WRONG_PLACE, "format": "other"}),
     Example(p.AppendBatchParams, {**PLACE, "entries": [{"type": "x"}]}, {**WRONG_PLACE, "entries": {"type": "x"}}),
     Example(
         p.AppendResult,
@@ -391,7 +396,7 @@ LIFE_CYCLE = [
     Example(
         p.InitializeParams,
         {"processId": None, "rootUri": None, "workspaceFolders": [{"uri": "file:///p", "name": "p"}], "trace": "off"},
-        {"processId": "1", "workspaceFolders[0].uri": GONE, "initializationOptions": 1},
+        {"processId": "1", "workspaceFolders[0].uri": GONE, "rootUri": 1, "initializationOptions": 1},
     ),
     Example(p.Limits, {"maxMessageBytes": 1, "maxPageBytes": 1}, {"maxMessageBytes": 1.5, "maxPageBytes": "x"}),
     Example(p.PidServerCapability, OFFER, {"methods": GONE, "limits": GONE, "limits.maxPageBytes": "x"}),

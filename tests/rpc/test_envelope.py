@@ -119,3 +119,27 @@ def test_any_body_is_read(body: bytes) -> None:
     message = envelope.read(body)
     if isinstance(message, envelope.Fault):
         json.loads(envelope.error_body(message.id, message.code, message.message))
+
+
+TWICE_WRONG = {
+    "another jsonrpc, then no JSON": b'{"jsonrpc":1,x',
+    "another method, then no JSON": b'{"jsonrpc":"2.0","method":7,"id":1,"params":}',
+    "a lone surrogate and no UTF-8": b'{"jsonrpc":"2.0","method":"m","id":1,"params":{"a":"\\ud800\xff"}}',
+    "a lone surrogate, then no JSON": b'{"jsonrpc":"2.0","method":"\\ud800","id":1,"params":{]}',
+}
+
+
+@pytest.mark.parametrize("body", TWICE_WRONG.values(), ids=TWICE_WRONG)
+def test_what_is_wrong_twice_is_read(body: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    message = envelope.read(body)
+    assert isinstance(message, envelope.Fault | envelope.Message)
+    assert not caplog.records
+    if isinstance(message, envelope.Message):
+        assert bytes(message.params) == b'{"a":"\\ud800\xff"}'
+
+
+@settings(deadline=None, max_examples=400)
+@given(st.integers(0, 80), st.binary(max_size=6), st.booleans())
+def test_any_message_with_something_in_it_is_read(start: int, junk: bytes, kept: bool) -> None:
+    sound = b'{"jsonrpc":"2.0","id":"x","method":"session/getState","params":{"sessionId":"\\ud83d\\ude00"}}'
+    envelope.read(sound[:start] + junk + (sound[start:] if kept else b""))

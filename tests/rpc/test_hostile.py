@@ -81,7 +81,7 @@ REFUSED: dict[str, tuple[Any, Any, int]] = {
     "id an object": (request({"a": 1}, "test/release"), None, INVALID),
     "id an array": (request([7], "test/release"), None, INVALID),
     "nested too deeply": (
-        b'{"jsonrpc":"2.0","id":7,"method":"test/echo","params":{"value":' + b"[" * 9999 + b"]" * 9999 + b"}}",
+        b'{"jsonrpc":"2.0","id":7,"method":"test/echo","params":{"value":' + b"[" * 100_000 + b"]" * 100_000 + b"}}",
         7,
         INVALID,
     ),

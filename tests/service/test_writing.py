@@ -69,6 +69,21 @@ async def test_written_durability_does_not_sync(resident, monkeypatch):
     assert len(lines(resident)) == 1
 
 
+async def test_a_write_that_fails_unexpectedly_fails_alone(resident):
+    def plan(overlay, stamp):
+        raise ZeroDivisionError
+
+    results = await asyncio.gather(
+        append(resident, user("a")),
+        resident.order.write(plan, "append"),
+        append(resident, user("c")),
+        return_exceptions=True,
+    )
+    assert isinstance(results[1], ZeroDivisionError)
+    await resident.order.settled()
+    assert [line["message"]["content"] for line in lines(resident)] == ["a", "c"]
+
+
 async def test_a_refused_write_does_not_stop_its_neighbours(resident):
     results = await asyncio.gather(
         append(resident, user("a")),

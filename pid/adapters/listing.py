@@ -1,0 +1,160 @@
+"""Lists the sessions of a directory: every regular `*.jsonl` file with a session header, and nothing else.
+
+Synchronous, for a worker thread. A file is read in slices, at most once for each of its states: what did not change
+is known from the index, and of what grew only the new part is read. What cannot be read, is no session or vanishes
+meanwhile is left out; nothing fails a listing, waits for a FIFO's other end or opens a device.
+"""
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Final, NamedTuple
+
+from pid.adapters.journal import Journal
+from pid.adapters.listing_index import Known, ListingIndex, look_of
+from pid.core.skim import Skim, Skimmed
+from pid.errors import PidError
+
+ENDING: Final = ".jsonl"
+_DOUBTFUL_NS: Final = 2_000_000_000
+"""A file read sooner than this after its last change is read again: some file systems count whole seconds."""
+
+Tell = Callable[[int, int], None]
+"""Is told how many files of how many are done, again for each slice of a large one; may raise to stop."""
+
+
+class Found(NamedTuple):
+    """A session file: its path, its identity (device, inode), its size in bytes, its last change (ns since 1970),
+    and what was read of it.
+    """
+
+    path: str
+    identity: tuple[int, int]
+    size: int
+    mtime_ns: int
+    session: Skimmed
+
+
+class Lister:
+    """Lists directories; `now_ns` is the clock, ns since 1970."""
+
+    def __init__(self, index: ListingIndex, now_ns: Callable[[], int]) -> None:
+        self._index = index
+        self._now_ns = now_ns
+
+    def sessions(self, directory: str, tell: Tell) -> list[Found]:
+        """The sessions of a directory, in no order."""
+        known, index_size = self._index.load(directory)
+        files = list(_files(directory))
+        fresh: dict[str, Known] = {}
+        read = 0
+        for done, (name, status) in enumerate(files):
+            before = known.get(name)
+            now = self._look(os.path.join(directory, name), status, before, partial(tell, done, len(files)))
+            if now is None:
+                continue
+            fresh[name] = now
+            if now is not before:
+                read += now.look[2] - (before.end if before and before.end <= now.end else 0)
+        if read > index_size:  # else reading the same again costs less than writing
+            self._index.save(directory, fresh)
+        return [found for name, _ in files if name in fresh and (found := _found(directory, name, fresh[name]))]
+
+    def newest(self, directory: str, wanted: Callable[[Skimmed], bool]) -> str | None:
+        """The path of the wanted session that was written last; reads no more files than it takes to find it."""
+        known, _ = self._index.load(directory)
+        files = sorted(_files(directory), key=lambda file: (file[1].st_mtime_ns, file[0]), reverse=True)
+        for name, status in files:
+            path = os.path.join(directory, name)
+            before = known.get(name)
+            session = before.found if before and self._holds(before, status) else _header_of(path)
+            if session is not None and wanted(session):
+                return path
+        return None
+
+    def _look(
+        self, path: str, status: os.stat_result, before: Known | None, going_on: Callable[[], None]
+    ) -> Known | None:
+        """What is known of a file now; None if it cannot be read."""
+        if before is not None and self._holds(before, status):
+            return before
+        now_ns = self._now_ns()
+        try:
+            grown = _read(path, status, now_ns, going_on, before) if _may_have_grown(before, status) else None
+            return grown or _read(path, status, now_ns, going_on)
+        except PidError:
+            return None
+
+    def _holds(self, known: Known, status: os.stat_result) -> bool:
+        changed_ns = max(status.st_mtime_ns, status.st_ctime_ns)
+        return known.look == look_of(status) and changed_ns + _DOUBTFUL_NS < known.read_ns
+
+
+def _files(directory: str) -> Iterator[tuple[str, os.stat_result]]:
+    try:
+        entries = os.scandir(directory)
+    except OSError:
+        return
+    with entries:
+        for entry in entries:
+            if not entry.name.endswith(ENDING) or not _tellable(entry.name):
+                continue
+            try:
+                status = entry.stat()
+            except OSError:
+                continue
+            if stat.S_ISREG(status.st_mode):
+                yield entry.name, status
+
+
+def _tellable(name: str) -> bool:
+    """Whether a message can carry the name: it is UTF-8."""
+    return name.isascii() or os.fsencode(name).decode(errors="replace") == name
+
+
+def _may_have_grown(before: Known | None, status: os.stat_result) -> bool:
+    if before is None or before.found is None or not 0 < before.end <= status.st_size:
+        return False
+    return before.look[:2] == (status.st_dev, status.st_ino)
+
+
+def _read(
+    path: str, status: os.stat_result, now_ns: int, going_on: Callable[[], None], before: Known | None = None
+) -> Known | None:
+    """Reads a file, or what stands in it behind what was read `before`; None if that is not there any more."""
+    skim = Skim(before.found if before else None)
+    journal = Journal.glance(path, skim, before.end if before else 0)
+    try:
+        if before is not None and journal.fingerprint() != before.mark:
+            return None
+        for _ in journal.advance():
+            going_on()
+        end = journal.end if journal.ends_whole else 0
+        return Known(skim.found, look_of(status), now_ns, end, journal.fingerprint())
+    except PidError:
+        if skim.foreign or skim.header is None:
+            return Known(None, look_of(status), now_ns, 0, b"")
+        raise
+    finally:
+        journal.close()
+
+
+def _header_of(path: str) -> Skimmed | None:
+    skim = Skim()
+    try:
+        journal = Journal.glance(path, skim)
+        try:
+            next(journal.advance(), None)
+        finally:
+            journal.close()
+    except PidError:
+        return None
+    return skim.found if skim.header is not None else None
+
+
+def _found(directory: str, name: str, known: Known) -> Found | None:
+    if known.found is None:
+        return None
+    device, inode, size, mtime_ns, _ = known.look
+    return Found(os.path.join(directory, name), (device, inode), size, mtime_ns, known.found)

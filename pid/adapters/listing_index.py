@@ -1,0 +1,119 @@
+"""What was read of session files for listings, kept in the cache directory: a file for each directory of sessions.
+
+It saves reading and is never trusted over the files: an entry holds only while its file looks exactly as it did when
+it was read, and an index that is missing, damaged, of another version or another user's is an empty one. Daemons may
+share the directory: an index is replaced as a whole, and of two written at once one is lost, which costs reading.
+"""
+
+import contextlib
+import hashlib
+import logging
+import os
+import stat
+import zlib
+from typing import Final
+
+import msgspec
+
+from pid.core.skim import Skimmed
+
+logger = logging.getLogger(__name__)
+
+_MAGIC: Final = b"pid listing 1\n"
+"""To be counted up whenever what is kept changes its shape or its meaning."""
+_LARGEST: Final = 256 << 20
+_STALE_SECONDS: Final = 90 * 86_400
+_READING: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_WRITING: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+
+
+class Known(msgspec.Struct, frozen=True, array_like=True):
+    """What was read of a file (None: it is no session), and how it looked then.
+
+    `read_ns` is when it was read (ns since 1970), `end` where reading can go on once it grew (0: at the beginning
+    only), `mark` the journal's fingerprint there.
+    """
+
+    found: Skimmed | None
+    look: tuple[int, int, int, int, int]
+    read_ns: int
+    end: int
+    mark: bytes
+
+
+class _Content(msgspec.Struct, frozen=True, array_like=True):
+    directory: str
+    files: dict[str, Known]
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(_Content).decode
+
+
+def look_of(found: os.stat_result) -> tuple[int, int, int, int, int]:
+    """How a file looks from outside: device, inode, size, and when it and its metadata changed."""
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+class ListingIndex:
+    """The indexes in one cache directory. Nothing here raises for what it finds there, or cannot write."""
+
+    def __init__(self, cache_dir: str) -> None:
+        self._folder = os.path.join(cache_dir, "listings")
+
+    def load(self, directory: str) -> tuple[dict[str, Known], int]:
+        """What is known of the files of a directory, by name, and the size of the index in bytes."""
+        try:
+            raw = _read(self._path(directory))
+            body = raw[len(_MAGIC) + 4 :]
+            if raw[: len(_MAGIC)] != _MAGIC or raw[len(_MAGIC) :][:4] != _checksum(body):
+                return {}, 0
+            content = _decode(body)
+        except (OSError, msgspec.DecodeError) as error:
+            logger.debug("no index of %s: %s", directory, error)
+            return {}, 0
+        return (content.files, len(raw)) if content.directory == directory else ({}, 0)
+
+    def save(self, directory: str, files: dict[str, Known]) -> None:
+        """Replaces what is known of a directory."""
+        body = _encode(_Content(directory, files))
+        path = self._path(directory)
+        temporary = f"{path}.{os.getpid()}"
+        try:
+            os.makedirs(self._folder, 0o700, exist_ok=True)
+            _write(temporary, (_MAGIC, _checksum(body), body))
+            os.replace(temporary, path)
+            self._forget_stale(os.stat(path).st_mtime)
+        except OSError as error:
+            logger.info("the index of %s was not kept: %s", directory, error)
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+
+    def _path(self, directory: str) -> str:
+        return os.path.join(self._folder, hashlib.blake2b(directory.encode(), digest_size=16).hexdigest())
+
+    def _forget_stale(self, now: float) -> None:
+        """Removes what nobody has written for long: indexes of directories that are gone, leavings of a crash."""
+        for entry in os.scandir(self._folder):
+            if entry.stat(follow_symlinks=False).st_mtime < now - _STALE_SECONDS:
+                os.unlink(entry.path)
+
+
+def _read(path: str) -> bytes:
+    fd = os.open(path, _READING)
+    with os.fdopen(fd, "rb") as file:
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_size > _LARGEST:
+            raise OSError(f"{path} is no index")
+        return file.read(_LARGEST)
+
+
+def _write(path: str, parts: tuple[bytes, ...]) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)  # of a crashed process with the same number
+    with os.fdopen(os.open(path, _WRITING, 0o600), "wb") as file:
+        file.writelines(parts)
+
+
+def _checksum(body: bytes) -> bytes:
+    return zlib.crc32(body).to_bytes(4, "big")

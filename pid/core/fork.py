@@ -1,0 +1,275 @@
+"""What the file of a fork holds: the bytes of its source that stay, and the few lines that are written anew.
+
+A whole fork is everything behind the header. A fork of a path leaves labels out, hangs on what stays whatever hung
+on one, and writes the labels in effect again behind the path, under new ids; what names one of these names it by its
+new id. Entries of old versions become version 3. Pure: it reads through what is handed in, and copies nothing itself.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final, NamedTuple, Protocol
+
+import orjson
+
+from pid.core.lines import DERIVED, JOINED
+from pid.core.migration import migrated_entry
+from pid.core.splice import joined, members, value_of
+from pid.core.tree import MISSING, RELINKED, ROOT, Label, Tree
+from pid.entries import FORMAT_VERSION, DamagedLine, Kind, clean, id_text, leaf_marker
+
+Part = tuple[int, int] | bytes
+"""A place in the source whose bytes stay (start, size), or bytes to write."""
+
+Changes = dict[str, bytes]
+"""Members to set, as JSON text."""
+
+_OWN_HEADER: Final = ("type", "version", "id", "timestamp", "cwd", "parentSession")
+_SCALAR: Final = rb'(?:"(?:[^"\\]++|\\.)*+"|null|-?\d++)'
+_HEAD_PARENT = re.compile(
+    rb'\{(?:\s*+"\w++"\s*+:\s*+' + _SCALAR + rb'\s*+,)*?\s*+"parentId"\s*+:\s*+(' + _SCALAR + rb")"
+)
+_TAIL_PARENT = re.compile(rb'"parentId"\s*+:\s*+(' + _SCALAR + rb")\s*+\}\s*+\Z")
+_TAIL_BYTES: Final = 200
+
+
+class Stored(Protocol):
+    """The bytes of the source."""
+
+    def read(self, start: int, size: int) -> bytes:
+        """The bytes at a place."""
+
+    def line_end(self, start: int) -> int:
+        """Where the line ends on which a place is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A session as it is when a fork of it begins; what is appended to it later does not show.
+
+    `path` are the rows to take, root first, or None for all; `leaf` is where the fork is to open, `file_leaf` where
+    the source's file opens. `start` and `end` bound the bytes behind the header; `closed` says whether the last line
+    has its line break.
+    """
+
+    tree: Tree
+    version: int
+    path: Sequence[int] | None
+    leaf: int
+    file_leaf: int
+    labels: Mapping[str, Label]
+    start: int
+    end: int
+    closed: bool
+
+
+class Stamp(NamedTuple):
+    """Where new ids come from, and the time of the leaf marker."""
+
+    new_id: Callable[[], str]
+    timestamp: str
+
+
+def fork_header(source: bytes, own: Mapping[str, object]) -> bytes:
+    """The fork's header: its `own` members in pi's order (None: absent), then those that pid does not know."""
+    kept = {key: text for key, text in members(clean(source)).items() if key not in _OWN_HEADER}
+    return joined({key: orjson.dumps(own[key]) for key in _OWN_HEADER if own.get(key) is not None} | kept)
+
+
+def fork_parts(source: Source, stored: Stored, stamp: Stamp) -> Iterator[Part]:
+    """What stands behind the fork's header, in order: its line break, then lines, each with its own."""
+    if source.path is None:
+        yield from _whole(source, stored)
+        moved = source.leaf != source.file_leaf
+        leaf = source.leaf
+    else:
+        fork = _PathFork(source, source.path, stamp)
+        yield b"\n"
+        yield from fork.entries(stored)
+        yield from fork.labels_again(stored)
+        moved = bool(fork.again)
+        leaf = fork.kept[-1] if fork.kept else ROOT
+    if moved:
+        yield leaf_marker(_fresh(source.tree, stamp), source.tree.id_of(leaf), stamp.timestamp) + b"\n"
+
+
+# The whole session
+
+
+def _whole(source: Source, stored: Stored) -> Iterator[Part]:
+    if not stored.read(source.start, min(2, source.end - source.start)).lstrip(b"\r").startswith(b"\n"):
+        yield b"\n"
+    at, tree = source.start, source.tree
+    for row in _rows_to_rewrite(source):
+        start, size = tree.starts[row], tree.sizes[row]
+        yield at, start - at
+        yield _renewed(source, row, stored.read(start, size))
+        at = start + size
+    yield at, source.end - at
+    if not source.closed and source.end > source.start:
+        yield b"\n"
+
+
+def _rows_to_rewrite(source: Source) -> Iterator[int]:
+    """Entries whose ids hang on the session's own id or on the order of the file, and what old versions call else."""
+    kinds, flags = source.tree.kinds, source.tree.flags
+    for row in range(len(kinds)):
+        if source.tree.starts[row] >= source.end:
+            return
+        if flags[row] & DERIVED or (source.version < FORMAT_VERSION and kinds[row] == Kind.CUSTOM_ROLE):
+            yield row
+
+
+def _renewed(source: Source, row: int, raw: bytes) -> bytes:
+    try:
+        clean(raw)
+    except DamagedLine:
+        return raw
+    return migrated_entry(source.tree, row, source.version, raw)
+
+
+# One path
+
+
+class _PathFork:
+    """`kept` are the rows that stay, `again` the labels in effect on them, `renamed` their ids, old to new."""
+
+    def __init__(self, source: Source, path: Sequence[int], stamp: Stamp) -> None:
+        self.source = source
+        self.tree = source.tree
+        self.path = path
+        kinds = self.tree.kinds
+        self.kept = [row for row in path if kinds[row] != Kind.LABEL]
+        self.again = _labels_in_effect(source, self.kept)
+        self.renamed = self._new_ids(stamp)
+        self._place = {row: place for place, row in enumerate(path)}
+
+    def _new_ids(self, stamp: Stamp) -> dict[str, str]:
+        renamed: dict[str, str] = {}
+        taken: set[str] = set()
+        for label, _ in self.again:
+            new_id = _fresh(self.tree, stamp, taken)
+            taken.add(new_id)
+            renamed[self.tree.ids[label.row]] = new_id
+        return renamed
+
+    def entries(self, stored: Stored) -> Iterator[Part]:
+        """The entries of the path: runs of lines as they stand, and those that had to change."""
+        tree, flags = self.tree, self.tree.flags
+        first = last = 0
+        for previous, row in pairwise([ROOT, *self.kept]):
+            start = tree.starts[row]
+            end = start + tree.sizes[row] if tree.sizes[row] else stored.line_end(start)
+            line = self._changed(previous, row, stored)
+            if line is None and start == last + 1 and first and not flags[row] & JOINED:
+                last = end
+                continue
+            if first:
+                yield first, last - first
+                yield b"\n"
+            first, last = (start, end) if line is None else (0, 0)
+            if line is not None:
+                yield line + b"\n"
+        if first:
+            yield first, last - first
+            yield b"\n"
+
+    def labels_again(self, stored: Stored) -> Iterator[bytes]:
+        """The labels in effect, each under the one before it."""
+        tree = self.tree
+        parent = tree.id_of(self.kept[-1]) if self.kept else None
+        for label, target in self.again:
+            old, target_id = tree.ids[label.row], tree.ids[target]
+            raw = clean(stored.read(tree.starts[label.row], tree.sizes[label.row]))
+            own = {"id": self.renamed[old], "parentId": parent, "targetId": self.renamed.get(target_id, target_id)}
+            yield joined(members(raw) | {key: orjson.dumps(value) for key, value in own.items()}) + b"\n"
+            parent = self.renamed[old]
+
+    def _changed(self, previous: int, row: int, stored: Stored) -> bytes | None:
+        """The entry's line, if it is not to be the one that stands in the source."""
+        tree, kind = self.tree, self.tree.kinds[row]
+        changes = self._parent(previous, row)
+        if kind == Kind.COMPACTION:
+            changes |= self._first_kept(row)
+        renew = tree.flags[row] & DERIVED or self.source.version < FORMAT_VERSION
+        if not changes and not renew and kind not in _NAMING:
+            return None
+        raw = stored.read(tree.starts[row], tree.sizes[row])
+        if kind in _NAMING:
+            changes |= self._named(raw, _NAMING[Kind(kind)])
+        if renew:
+            raw = _renewed(self.source, row, raw)
+        return _with_changes(raw, changes) if changes or renew else None
+
+    def _parent(self, previous: int, row: int) -> Changes:
+        tree = self.tree
+        if tree.parents[row] == previous and not tree.flags[row] & RELINKED:
+            return {}
+        lost = tree.missing_parent(self.path[0]) if previous == ROOT else None
+        return {"parentId": orjson.dumps(lost or tree.id_of(previous))}
+
+    def _first_kept(self, row: int) -> Changes:
+        """What a compaction is to name if it names a left-out entry: the next one that stays; the last, itself."""
+        tree, kept = self.tree, self.tree.first_kept(row)
+        if kept == MISSING:
+            return {}
+        visible = tree.visible(kept)
+        place = self._place.get(visible, -1 if visible == ROOT else None)
+        if place is None or (kept == visible and tree.kinds[kept] != Kind.LABEL):
+            return {}
+        stays = (at for at in self.path[place + 1 :] if tree.kinds[at] != Kind.LABEL)
+        return {"firstKeptEntryId": orjson.dumps(tree.ids[next(stays, row)])}
+
+    def _named(self, raw: bytes, key: str) -> Changes:
+        """The new name of an entry that another one names in `key`."""
+        try:
+            named = id_text(value_of(members(clean(raw)).get(key)))
+        except DamagedLine:
+            return {}
+        if named is None:
+            return {}
+        renamed = self.renamed.get(named)
+        if renamed is None and key == "fromId" and (row := self.tree.rows.get(named)) is not None:
+            renamed = self.tree.id_of(self.tree.visible(row)) or "root"
+        return {} if renamed in (None, named) else {key: orjson.dumps(renamed)}
+
+
+_NAMING: Final[Mapping[Kind, str]] = {Kind.CONTEXT_EDIT: "targetId", Kind.BRANCH_SUMMARY: "fromId"}
+"""What names another entry beside compactions and labels, and in which member."""
+
+
+def _labels_in_effect(source: Source, kept: Sequence[int]) -> list[tuple[Label, int]]:
+    """The labels on rows that stay, and those on such labels, in file order, each with its target's row."""
+    tree = source.tree
+    by_target: dict[int, list[Label]] = {}
+    for target_id, label in source.labels.items():
+        target = tree.visible(tree.rows.get(target_id, MISSING))
+        by_target.setdefault(target, []).append(label)
+    stays = set(kept)
+    reached = [target for target in by_target if target in stays]
+    found: list[tuple[Label, int]] = []
+    for target in reached:
+        for label in by_target[target]:
+            found.append((label, target))
+            if label.row in by_target:
+                reached.append(label.row)
+    return sorted(found, key=lambda each: each[0].row)
+
+
+def _with_changes(raw: bytes, changes: Changes) -> bytes:
+    """The line with some members set; where it is the parent alone, every other byte stays."""
+    if changes.keys() == {"parentId"}:
+        match = _HEAD_PARENT.match(raw) or _TAIL_PARENT.search(raw, max(0, len(raw) - _TAIL_BYTES))
+        if match:
+            return raw[: match.start(1)] + changes["parentId"] + raw[match.end(1) :]
+    try:
+        return joined(members(clean(raw)) | changes) if changes else raw
+    except DamagedLine:
+        return raw
+
+
+def _fresh(tree: Tree, stamp: Stamp, taken: set[str] | frozenset[str] = frozenset()) -> str:
+    while (entry_id := stamp.new_id()) in tree.rows or entry_id in taken:
+        pass
+    return entry_id
