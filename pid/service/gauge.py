@@ -13,7 +13,7 @@ from pid.core.compaction import Limits, is_due
 from pid.core.context import Bodies, InEffect, entries_in_effect
 from pid.core.guess import guess_tokens
 from pid.core.speech import Estimator, Speech, speech_of, speech_of_path
-from pid.core.tokens import Calibration, Size, calibration_for
+from pid.core.tokens import Calibration, Size, TextsCounter, calibration_for
 from pid.core.tree import ROOT
 from pid.core.usage import Fill, estimator_for, fill, learned_overhead, reported
 from pid.entries import Kind
@@ -25,6 +25,7 @@ Count = Callable[[Sequence[str]], Sequence[int] | None]
 """Counts the o200k tokens of texts, and blocks meanwhile. None: there is no tokenizer."""
 _NEAR: Final = 64  # entries behind the last known fill that are added up instead of walking the context again
 _NEAR_BYTES: Final = 256 << 10  # more bytes than this are not parsed on the loop
+_COUNTED_CHARACTERS: Final = 1_000_000  # of a snapshot; counting takes a second for some millions
 _FAR_KINDS: Final = frozenset({Kind.COMPACTION, Kind.CONTEXT_EDIT, Kind.SYSTEM})
 """Entries that change more than they add."""
 
@@ -162,12 +163,13 @@ class Gauge:
         """A leaf with all that a plan needs; for a thread: it may read the whole context, and waits for counts."""
         tree = self.session.tree
         effect = entries_in_effect(tree, leaf, bodies)
-        count = self._counted if self._is_calibrated and counted else None
+        count = self._counter() if self._is_calibrated and counted else None
         speech = speech_of(tree, effect, bodies, count=count, sizes=self._sizes if count else None)
         estimator = Estimator()
         if self._is_calibrated:
             estimator = estimator_for(speech, effect.model.model_id if effect.model else None)
             self._calibration = estimator.calibration
+        _measure_tail(speech, estimator, self._limits(asked).keep)
         if self._learned is None and self.session.settings.overhead_tokens is None:
             path = speech_of_path(tree, effect, bodies, count=count)
             self._learned = learned_overhead(path, estimator)
@@ -177,9 +179,17 @@ class Gauge:
         found = self.snapshot(leaf, bodies, counted=counted)
         return fill(found.speech, found.estimator, found.limits.overhead)
 
-    def _counted(self, texts: Sequence[str]) -> Sequence[int]:
-        found = self._count(texts)
-        return found if found is not None else [guess_tokens(text) for text in texts]
+    def _counter(self) -> TextsCounter:
+        """Counts the first texts that it gets, and guesses when these were many: what is newest is asked for first."""
+        left = _COUNTED_CHARACTERS
+
+        def count(texts: Sequence[str]) -> Sequence[int]:
+            nonlocal left
+            left -= sum(map(len, texts))
+            found = self._count(texts) if left > 0 else None
+            return found if found is not None else [guess_tokens(text) for text in texts]
+
+        return count
 
     def _limits(self, asked: Asked) -> Limits:
         settings = self.session.settings
@@ -190,3 +200,11 @@ class Gauge:
             keep=settings.keep_recent_tokens if asked.keep is None else asked.keep,
             overhead=overhead or 0,
         )
+
+
+def _measure_tail(speech: Speech, estimator: Estimator, keep: int) -> None:
+    """Sees to the sizes of about what a plan keeps, before anybody asks for those of what is older."""
+    tokens, place = 0, len(speech)
+    while place > 0 and tokens < 2 * keep:
+        place -= 1
+        tokens += estimator.entry(speech, speech[place])

@@ -56,7 +56,9 @@ async def daemon(tmp_path, summarize, ability=None, hurried=False):
         summarize=summarize, summarize_ability=ability,
     ) as client:  # fmt: skip
         state = await client.session.create(cwd="/proj")
-        said = [message(role, f"{role} {number} " + "x" * 1600) for number in range(6) for role in ("user", "assistant")]
+        said = [
+            message(role, f"{role} {number} " + "x" * 1600) for number in range(6) for role in ("user", "assistant")
+        ]
         await client.session.append_batch(session_id=state.session_id, entries=said)
         yield client, state.session_id, Path(str(state.path))
 
@@ -87,7 +89,7 @@ async def test_a_late_answer_is_waited_for_and_appends_go_on(tmp_path):
     async with daemon(tmp_path, late, SummarizeAbility(max_input_tokens=50_000, max_output_tokens=900)) as (
         client,
         session_id,
-        path,
+        _,
     ):
         assert "client" in client.initialized.capabilities.experimental.pid.summarizers
         progress = []
@@ -105,7 +107,7 @@ async def test_a_late_answer_is_waited_for_and_appends_go_on(tmp_path):
         assert (result.summarizer, result.usage.total_tokens) == ("client", 15)
         branch = await client.session.get_branch(session_id=session_id)
         assert branch.entry_ids[-2:] == [added.entry_id, result.entry_id]
-        assert [one.kind for one in progress][0] == "begin"
+        assert progress[0].kind == "begin"
         assert sum(one.kind == "end" for one in progress) == 1
 
 
