@@ -18,12 +18,11 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from enum import Enum
 from typing import Final, NamedTuple, NoReturn
 
+from pid.adapters.failures import changed_on_disk, read_failed, sync_failed, write_failed
 from pid.adapters.held import Held
 from pid.core.lines import Batch, Scanner
 from pid.errors import (
     NotASession,
-    ReadFailed,
-    SessionChangedOnDisk,
     SessionExists,
     SessionNotFound,
     WriteFailed,
@@ -112,7 +111,7 @@ class Journal:
         except FileNotFoundError:
             raise SessionNotFound(f"There is no file {path}.", reason="noFile", path=path) from None
         except OSError as error:
-            raise _read_failed(path, error) from None
+            raise read_failed(path, error) from None
         try:
             _refuse_special(path, os.fstat(fd))
             return cls(path, fd, writable=writable, taken=taken)
@@ -132,7 +131,7 @@ class Journal:
             if fd >= 0:
                 os.close(fd)
             if isinstance(error, OSError):
-                raise _read_failed(path, error) from None
+                raise read_failed(path, error) from None
             raise
         journal.scanner, journal.end = scanner, start
         return journal
@@ -275,7 +274,7 @@ class Journal:
         except FileNotFoundError:
             self.lost("deleted")
         except OSError as error:
-            raise _read_failed(self.path, error) from None
+            raise read_failed(self.path, error) from None
         if at_path[:2] != self._seen[:2]:
             return Found.REPLACED
         if at_path != self._seen:
@@ -300,6 +299,10 @@ class Journal:
             self._prints = [(0, self._pread(min(self.end, _FINGERPRINT_BYTES), 0)), (0, b"")]
         self._prints[1] = (start, self._pread(self.end - start, start))
         self._seen = seen
+
+    def is_file(self, found: os.stat_result) -> bool:
+        """Whether this is the file that was found, under whatever name."""
+        return (found.st_dev, found.st_ino) == self._seen[:2]
 
     def size(self) -> int:
         """Bytes of the file as it is now."""
@@ -351,7 +354,7 @@ class Journal:
             while len(raw) < size and (more := os.pread(self._fd, size - len(raw), offset + len(raw))):
                 raw += more
         except OSError as error:
-            raise _read_failed(self.path, error) from None
+            raise read_failed(self.path, error) from None
         if len(raw) < size:
             self.lost("truncated")
         return raw
@@ -360,7 +363,7 @@ class Journal:
         try:
             return os.preadv(self._fd, [buffer], offset)
         except OSError as error:
-            raise _read_failed(self.path, error) from None
+            raise read_failed(self.path, error) from None
 
     # Writing
 
@@ -419,11 +422,7 @@ class Journal:
             if not self.name_synced:
                 sync_directory(os.path.dirname(self.path))
         except OSError as error:
-            raise WriteFailed(
-                f"{self.path} could not be synced ({_said(error)}): whether the last lines last is unknown.",
-                errno=error.errno,
-                outcome="unknown",
-            ) from None
+            raise sync_failed(self.path, error) from None
         self.name_synced = True
 
 
@@ -495,23 +494,3 @@ def _runs(spans: Sequence[Span]) -> Iterator[tuple[int, int]]:
                 continue
         yield first, index
         first = index
-
-
-def changed_on_disk(path: str, reason: str) -> SessionChangedOnDisk:
-    """The error for a file that another program replaced, rewrote, truncated or deleted."""
-    message = f"{path} was {reason} by another program. Nothing more is written to it; open it again."
-    return SessionChangedOnDisk(message, reason=reason, path=path)
-
-
-def _said(error: OSError) -> str:
-    return os.strerror(error.errno) if error.errno else str(error)
-
-
-def _read_failed(path: str, error: OSError) -> ReadFailed:
-    return ReadFailed(f"{path} could not be read: {_said(error)}.", errno=error.errno, path=path)
-
-
-def write_failed(path: str, error: OSError, *, gone: bool = True) -> WriteFailed:
-    """The error for a write that the system refused; `gone`: nothing of it remains in the file."""
-    outcome, what = ("notWritten", "Nothing was written") if gone else ("unknown", "A part only was written")
-    return WriteFailed(f"{what} to {path}: {_said(error)}.", errno=error.errno, outcome=outcome)

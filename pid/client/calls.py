@@ -1,6 +1,6 @@
 """The requests as typed methods, and values to and from the raw JSON that some of them carry.
 
-A row of `SessionCalls` is all there is to a request: its name on the wire, its params and its result. The keywords
+A row here is all there is to a request: its name on the wire, its params and its result. The keywords
 that the method takes are those of the params type, to type checkers and editors too.
 """
 
@@ -36,6 +36,8 @@ from pid.protocol import (
     ListResult,
     OpenParams,
     PreviewParams,
+    PromptParams,
+    PromptResult,
     SessionState,
     SetLeafParams,
     SetLeafResult,
@@ -106,6 +108,12 @@ class SessionCalls(Calls):
     compact = Request("session/compact", CompactParams, CompactionResult)
     cancel_compaction = Request("session/cancelCompaction", CancelCompactionParams, CancelCompactionResult)
     configure = Request("session/configure", ConfigureParams, Settings)
+
+
+class PromptCalls(Calls):
+    """`prompt/…`"""
+
+    build = Request("prompt/build", PromptParams, PromptResult)
 
 
 class Paged(Protocol):

@@ -73,8 +73,7 @@ def read_sent(raw: bytes, path: str) -> Sent:
     """
     head = decode_value(NewEntry, raw, path)
     try:
-        clean(raw)
-        fields = _read_fields(raw)
+        fields = _read_fields(clean(raw))
     except (DamagedLine, RecursionError) as error:
         raise _refused(path, str(error) or "nested too deeply") from None
     _check(fields, path)

@@ -6,6 +6,7 @@ new id. Entries of old versions become version 3. Pure: it reads through what is
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -77,48 +78,45 @@ def fork_header(source: bytes, own: Mapping[str, object]) -> bytes:
     return joined({key: orjson.dumps(own[key]) for key in _OWN_HEADER if own.get(key) is not None} | kept)
 
 
-def fork_parts(source: Source, stored: Stored, stamp: Stamp) -> Iterator[Part]:
-    """What stands behind the fork's header, in order: its line break, then lines, each with its own."""
-    if source.path is None:
-        yield from _whole(source, stored)
-        moved = source.leaf != source.file_leaf
-        leaf = source.leaf
-    else:
-        fork = _PathFork(source, source.path, stamp)
-        yield b"\n"
-        yield from fork.entries(stored)
-        yield from fork.labels_again(stored)
-        moved = bool(fork.again)
-        leaf = fork.kept[-1] if fork.kept else ROOT
-    if moved:
-        yield leaf_marker(_fresh(source.tree, stamp), source.tree.id_of(leaf), stamp.timestamp) + b"\n"
+def fork_of(source: Source, stamp: Stamp) -> "WholeFork | PathFork":
+    """What a fork is to hold: everything, or the path of its source."""
+    return WholeFork(source, stamp) if source.path is None else PathFork(source, source.path, stamp)
 
 
 # The whole session
 
 
-def _whole(source: Source, stored: Stored) -> Iterator[Part]:
-    if not stored.read(source.start, min(2, source.end - source.start)).lstrip(b"\r").startswith(b"\n"):
-        yield b"\n"
-    at, tree = source.start, source.tree
-    for row in _rows_to_rewrite(source):
-        start, size = tree.starts[row], tree.sizes[row]
-        yield at, start - at
-        yield _renewed(source, row, stored.read(start, size))
-        at = start + size
-    yield at, source.end - at
-    if not source.closed and source.end > source.start:
-        yield b"\n"
+class WholeFork:
+    """Everything behind the header. `kept` are the rows that stay, `written` those whose lines are written anew."""
 
+    def __init__(self, source: Source, stamp: Stamp) -> None:
+        self.source = source
+        self.kept: Sequence[int] = range(bisect_left(source.tree.starts, source.end))
+        self.written: dict[int, bytes] = {}
+        self._stamp = stamp
 
-def _rows_to_rewrite(source: Source) -> Iterator[int]:
-    """Entries whose ids hang on the session's own id or on the order of the file, and what old versions call else."""
-    kinds, flags = source.tree.kinds, source.tree.flags
-    for row in range(len(kinds)):
-        if source.tree.starts[row] >= source.end:
-            return
-        if flags[row] & DERIVED or (source.version < FORMAT_VERSION and kinds[row] == Kind.CUSTOM_ROLE):
-            yield row
+    def parts(self, stored: Stored) -> Iterator[Part]:
+        """What stands behind the fork's header, in order, from the header's own line break on."""
+        source, tree = self.source, self.source.tree
+        if not stored.read(source.start, min(2, source.end - source.start)).lstrip(b"\r").startswith(b"\n"):
+            yield b"\n"
+        at = source.start
+        for row in self._to_rewrite():
+            start, size = tree.starts[row], tree.sizes[row]
+            self.written[row] = _renewed(source, row, stored.read(start, size))
+            yield at, start - at
+            yield self.written[row]
+            at = start + size
+        yield at, source.end - at
+        if not source.closed and source.end > source.start:
+            yield b"\n"
+        if source.leaf != source.file_leaf:
+            yield _marker(source, source.leaf, self._stamp)
+
+    def _to_rewrite(self) -> Iterator[int]:
+        """Entries whose ids hang on the session's own id or on the order of the file, and old names of roles."""
+        kinds, flags, old = self.source.tree.kinds, self.source.tree.flags, self.source.version < FORMAT_VERSION
+        return (row for row in self.kept if flags[row] & DERIVED or (old and kinds[row] == Kind.CUSTOM_ROLE))
 
 
 def _renewed(source: Source, row: int, raw: bytes) -> bytes:
@@ -132,17 +130,23 @@ def _renewed(source: Source, row: int, raw: bytes) -> bytes:
 # One path
 
 
-class _PathFork:
-    """`kept` are the rows that stay, `again` the labels in effect on them, `renamed` their ids, old to new."""
+class PathFork:
+    """The entries of a path, then the labels in effect on them, then the leaf marker where that is needed.
+
+    `kept` are the rows that stay, `written` those whose lines are written anew, `again` the labels in effect and
+    their targets, `renamed` the ids of these labels, old to new.
+    """
 
     def __init__(self, source: Source, path: Sequence[int], stamp: Stamp) -> None:
         self.source = source
+        self.written: dict[int, bytes] = {}
         self.tree = source.tree
         self.path = path
         kinds = self.tree.kinds
-        self.kept = [row for row in path if kinds[row] != Kind.LABEL]
+        self.kept: Sequence[int] = [row for row in path if kinds[row] != Kind.LABEL]
         self.again = _labels_in_effect(source, self.kept)
         self.renamed = self._new_ids(stamp)
+        self._stamp = stamp
         self._place = {row: place for place, row in enumerate(path)}
 
     def _new_ids(self, stamp: Stamp) -> dict[str, str]:
@@ -154,28 +158,34 @@ class _PathFork:
             renamed[self.tree.ids[label.row]] = new_id
         return renamed
 
-    def entries(self, stored: Stored) -> Iterator[Part]:
+    def parts(self, stored: Stored) -> Iterator[Part]:
+        """What stands behind the fork's header, in order, from the header's own line break on."""
+        yield b"\n"
+        yield from self._entries(stored)
+        yield from self._labels_again(stored)
+        if self.again:
+            yield _marker(self.source, self.kept[-1], self._stamp)
+
+    def _entries(self, stored: Stored) -> Iterator[Part]:
         """The entries of the path: runs of lines as they stand, and those that had to change."""
         tree, flags = self.tree, self.tree.flags
         first = last = 0
         for previous, row in pairwise([ROOT, *self.kept]):
             start = tree.starts[row]
             end = start + tree.sizes[row] if tree.sizes[row] else stored.line_end(start)
-            line = self._changed(previous, row, stored)
-            if line is None and start == last + 1 and first and not flags[row] & JOINED:
-                last = end
-                continue
-            if first:
-                yield first, last - first
-                yield b"\n"
-            first, last = (start, end) if line is None else (0, 0)
-            if line is not None:
+            if self._may_change(previous, row) and (line := self._changed(previous, row, stored)) is not None:
+                self.written[row] = line
+                yield from _run(first, last)
                 yield line + b"\n"
-        if first:
-            yield first, last - first
-            yield b"\n"
+                first = last = 0
+            elif first and start == last + 1 and not flags[row] & JOINED:
+                last = end
+            else:
+                yield from _run(first, last)
+                first, last = start, end
+        yield from _run(first, last)
 
-    def labels_again(self, stored: Stored) -> Iterator[bytes]:
+    def _labels_again(self, stored: Stored) -> Iterator[bytes]:
         """The labels in effect, each under the one before it."""
         tree = self.tree
         parent = tree.id_of(self.kept[-1]) if self.kept else None
@@ -186,18 +196,24 @@ class _PathFork:
             yield joined(members(raw) | {key: orjson.dumps(value) for key, value in own.items()}) + b"\n"
             parent = self.renamed[old]
 
+    def _may_change(self, previous: int, row: int) -> bool:
+        tree = self.tree
+        if tree.parents[row] != previous or tree.flags[row] & (RELINKED | DERIVED):
+            return True
+        return tree.kinds[row] in _LOOKED_AT or self.source.version < FORMAT_VERSION
+
     def _changed(self, previous: int, row: int, stored: Stored) -> bytes | None:
         """The entry's line, if it is not to be the one that stands in the source."""
-        tree, kind = self.tree, self.tree.kinds[row]
+        tree, kind = self.tree, Kind(self.tree.kinds[row])
         changes = self._parent(previous, row)
-        if kind == Kind.COMPACTION:
+        if kind is Kind.COMPACTION:
             changes |= self._first_kept(row)
         renew = tree.flags[row] & DERIVED or self.source.version < FORMAT_VERSION
         if not changes and not renew and kind not in _NAMING:
             return None
         raw = stored.read(tree.starts[row], tree.sizes[row])
         if kind in _NAMING:
-            changes |= self._named(raw, _NAMING[Kind(kind)])
+            changes |= self._named(raw, _NAMING[kind])
         if renew:
             raw = _renewed(self.source, row, raw)
         return _with_changes(raw, changes) if changes or renew else None
@@ -237,6 +253,18 @@ class _PathFork:
 
 _NAMING: Final[Mapping[Kind, str]] = {Kind.CONTEXT_EDIT: "targetId", Kind.BRANCH_SUMMARY: "fromId"}
 """What names another entry beside compactions and labels, and in which member."""
+_LOOKED_AT: Final = frozenset({Kind.COMPACTION, *_NAMING})
+
+
+def _run(first: int, last: int) -> Iterator[Part]:
+    """Whole lines as they stand in the source, and the line break behind the last one."""
+    if first:
+        yield first, last - first
+        yield b"\n"
+
+
+def _marker(source: Source, leaf: int, stamp: Stamp) -> bytes:
+    return leaf_marker(_fresh(source.tree, stamp), source.tree.id_of(leaf), stamp.timestamp) + b"\n"
 
 
 def _labels_in_effect(source: Source, kept: Sequence[int]) -> list[tuple[Label, int]]:

@@ -44,8 +44,8 @@ _PARENT_KEY: Final = b'"parentId"'
 _MARKER: Final = LEAF_MARKER.encode()
 _BRACE, _RETURN = 0x7D, 0x0D
 
-# Kinds whose bodies the tree itself needs: they are few, so they are parsed as they are met.
-_TOLD: Final = frozenset({Kind.LABEL, Kind.SESSION_INFO, Kind.COMPACTION, Kind.CONTEXT_EDIT, Kind.LEAF_MARKER})
+TOLD: Final = frozenset({Kind.LABEL, Kind.SESSION_INFO, Kind.COMPACTION, Kind.CONTEXT_EDIT, Kind.LEAF_MARKER})
+"""Kinds whose bodies the tree itself needs: they are few, so they are parsed as they are met."""
 
 
 class Row(NamedTuple):
@@ -206,8 +206,8 @@ class Scanner:
         entry_id, parent_id, derived = self._link(body, index, batch)
         kind = kind_of(body)
         if piece.body is None:
-            kind = Kind.OTHER if kind in _TOLD else kind
-        elif kind in _TOLD:
+            kind = Kind.OTHER if kind in TOLD else kind
+        elif kind in TOLD:
             batch.bodies[len(batch.rows)] = body
         time = canonical_ms(body.get("timestamp"))
         place = (offset + piece.start, piece.stop - piece.start)
@@ -256,7 +256,7 @@ def _fast_row(view: bytes | bytearray, at: int, end: int, offset: int, line: int
     kind = KINDS_BY_BYTES.get((name, role))
     if kind is None:
         kind = Kind.MESSAGE if name == b"message" else Kind.OTHER
-    if kind in _TOLD or name == b"session" or (kind == Kind.CUSTOM and view.find(_MARKER, at, end) > 0):
+    if kind in TOLD or name == b"session" or (kind == Kind.CUSTOM and view.find(_MARKER, at, end) > 0):
         return None
     if kind == Kind.MESSAGE and role is None:
         return None  # the role, if there is one, does not stand first

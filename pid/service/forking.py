@@ -13,7 +13,7 @@ from typing import Any
 from pid.adapters.fork_file import ForkFile
 from pid.adapters.held import Held, HeldBytes
 from pid.adapters.memory import MemoryJournal
-from pid.core.fork import Part, Source, Stamp, fork_header, fork_parts
+from pid.core.fork import Part, Source, Stamp, fork_header, fork_of
 from pid.core.tree import Tree
 from pid.entries import FORMAT_VERSION, iso_of
 from pid.errors import InvalidParams
@@ -98,7 +98,7 @@ async def _as_file(store: Store, session: Session, source: Source, held: Held | 
         file.put(_header(session, held, own))
         await stoppable(
             store.around.threads,
-            lambda going_on: _copy(file, fork_parts(source, held, stamp), held, going_on),
+            lambda going_on: _copy(file, fork_of(source, stamp).parts(held), held, going_on),
         )
         session.check()  # what was copied is the session that was asked for
         await unstoppable(store.around.threads, file.publish)
@@ -118,7 +118,7 @@ def _copy(file: ForkFile, parts: Iterator[Part], held: Held | HeldBytes, going_o
 async def _in_memory(store: Store, session: Session, source: Source, held: HeldBytes, params: ForkParams) -> Resident:
     stamp, own = _own(store, session, params)
     store.check_free(own["id"])
-    parts = fork_parts(source, held, stamp)
+    parts = fork_of(source, stamp).parts(held)
     behind = (part if isinstance(part, bytes) else held.read(*part) for part in parts)
     whole = b"".join((_header(session, held, own), *behind))
     tree = Tree()

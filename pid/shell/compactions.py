@@ -113,6 +113,7 @@ class Compactions:
 
     async def _settled(self, session_id: str) -> Resident:
         resident = self._store().get(session_id)
+        after_response(resident.hold())
         await resident.order.settled()
         return resident
 

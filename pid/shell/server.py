@@ -265,6 +265,7 @@ class Daemon:
     async def _settled(self, session_id: str) -> Session:
         """The session once the writes that came before are done."""
         resident = self.store.get(session_id)
+        after_response(resident.hold())
         await resident.order.settled()
         return resident.session
 
@@ -285,6 +286,7 @@ class Daemon:
 
     async def _write(self, resident: Resident, plan: Plan, cause: str) -> Written:
         """Writes, and tells the change behind the answer."""
+        after_response(resident.hold())
         written = await resident.order.write(plan, cause)
         after_response(partial(tell_change, resident.session, written.change))
         return written

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pid.core.context import entries_in_effect, messages_in_effect
-from pid.core.fork import Source, Stamp, fork_header, fork_parts
+from pid.core.fork import Source, Stamp, fork_header, fork_of
 from pid.core.tree import ROOT
 from pid.entries import Kind
 from tests.trees import Loaded, load, session_bytes, tree_of
@@ -47,7 +47,7 @@ def fork(source: Loaded, entry_id: str | None = None, *, leaf: int | None = None
     plan = Source(tree, scanner.version, path, row, tree.last, dict(tree.labels), start, end, closed)
     numbers = itertools.count(1)
     stored = Bytes(source.data)
-    parts = fork_parts(plan, stored, Stamp(lambda: f"new{next(numbers)}", NOW))
+    parts = fork_of(plan, Stamp(lambda: f"new{next(numbers)}", NOW)).parts(stored)
     behind = b"".join(part if isinstance(part, bytes) else stored.read(*part) for part in parts)
     header = source.data[scanner.header_span[0] : start]
     return fork_header(header, OWN | {"version": max(3, scanner.version)}) + behind
@@ -273,7 +273,7 @@ def test_only_what_must_be_read_is_read() -> None:
         len(source.data),
         True,
     )
-    parts = list(fork_parts(plan, stored, Stamp(lambda: "new1", NOW)))
+    parts = list(fork_of(plan, Stamp(lambda: "new1", NOW)).parts(stored))
     assert stored.reads == 2  # the entry that hung on the label, and the label
     assert sum(isinstance(part, tuple) for part in parts) == 2
 
