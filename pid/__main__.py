@@ -4,6 +4,7 @@
 """
 
 import argparse
+import gc
 import os
 import secrets
 import sys
@@ -51,6 +52,7 @@ def _serve() -> int:
     logs.set_up(user_state_dir("pid", appauthor=False), os.environ.get("PID_LOG_LEVEL", "info"))
     sys.setswitchinterval(_SWITCH_SECONDS)
     sys.setswitchinterval(_TURN)
+    gc.freeze()  # what is imported stays: a full collection looks at sessions only, and holds the loop less
     sys.setrecursionlimit(max(sys.getrecursionlimit(), _DEPTH_OF_STACK))
     outlet = ClientOutlet()
     around = Surroundings(
