@@ -194,6 +194,14 @@ class Journal:
             os.close(self._fd)
             self._fd = -1
 
+    def begin_at(self, header: bytes, end: int, line: int) -> None:
+        """Takes what stands before `end`, which ends line `line`, for indexed: it is known from elsewhere.
+
+        Nothing may have been read. `header` is the header's line with its line break.
+        """
+        self.scanner.scan(header, len(header), 0)
+        self.end, self.scanner.line = end, line
+
     # Reading on
 
     def advance(self, *, opening: bool = False) -> Iterator[Batch]:

@@ -16,10 +16,16 @@ from pid.protocol import (
     AppendParams,
     AppendResult,
     BranchParams,
+    CancelCompactionParams,
+    CancelCompactionResult,
     CloseParams,
+    CompactionPlan,
+    CompactionResult,
+    CompactParams,
     ConfigureParams,
     ContextParams,
     ContextResult,
+    ContextUsage,
     ContinueParams,
     ContinueResult,
     CreateParams,
@@ -29,6 +35,7 @@ from pid.protocol import (
     ListParams,
     ListResult,
     OpenParams,
+    PreviewParams,
     PromptParams,
     PromptResult,
     SessionState,
@@ -38,6 +45,7 @@ from pid.protocol import (
     StateParams,
     TreeParams,
     TreeResult,
+    UsageParams,
     Wire,
 )
 
@@ -95,6 +103,10 @@ class SessionCalls(Calls):
     get_branch = Request("session/getBranch", BranchParams, EntriesResult)
     get_entries = Request("session/getEntries", EntriesParams, EntriesResult)
     build_context = Request("session/buildContext", ContextParams, ContextResult)
+    get_context_usage = Request("session/getContextUsage", UsageParams, ContextUsage)
+    preview_compaction = Request("session/previewCompaction", PreviewParams, CompactionPlan)
+    compact = Request("session/compact", CompactParams, CompactionResult)
+    cancel_compaction = Request("session/cancelCompaction", CancelCompactionParams, CancelCompactionResult)
     configure = Request("session/configure", ConfigureParams, Settings)
 
 

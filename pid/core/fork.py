@@ -9,6 +9,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Final, NamedTuple, Protocol
 
@@ -93,12 +94,14 @@ class WholeFork:
         self.source = source
         self.kept: Sequence[int] = range(bisect_left(source.tree.starts, source.end))
         self.written: dict[int, bytes] = {}
+        self.breaks = 0  # line breaks that are put behind the header, where it shared its line
         self._stamp = stamp
 
     def parts(self, stored: Stored) -> Iterator[Part]:
         """What stands behind the fork's header, in order, from the header's own line break on."""
         source, tree = self.source, self.source.tree
         if not stored.read(source.start, min(2, source.end - source.start)).lstrip(b"\r").startswith(b"\n"):
+            self.breaks = 1
             yield b"\n"
         at = source.start
         for row in self._to_rewrite():
@@ -147,7 +150,10 @@ class PathFork:
         self.again = _labels_in_effect(source, self.kept)
         self.renamed = self._new_ids(stamp)
         self._stamp = stamp
-        self._place = {row: place for place, row in enumerate(path)}
+
+    @cached_property
+    def _place(self) -> dict[int, int]:
+        return {row: place for place, row in enumerate(self.path)}
 
     def _new_ids(self, stamp: Stamp) -> dict[str, str]:
         renamed: dict[str, str] = {}

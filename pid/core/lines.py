@@ -46,6 +46,14 @@ _BRACE, _RETURN = 0x7D, 0x0D
 
 TOLD: Final = frozenset({Kind.LABEL, Kind.SESSION_INFO, Kind.COMPACTION, Kind.CONTEXT_EDIT, Kind.LEAF_MARKER})
 """Kinds whose bodies the tree itself needs: they are few, so they are parsed as they are met."""
+_PLAIN_KINDS: Final = {
+    named: kind
+    for named, kind in KINDS_BY_BYTES.items()
+    if kind not in TOLD and kind not in (Kind.MESSAGE, Kind.CUSTOM)
+}
+_MS_OF_SECONDS: Final = {b"%02d" % second: second * 1000 for second in range(60)}
+_MS_OF_DIGITS: Final = {b"%03d" % ms: ms for ms in range(1000)}
+_new_row = tuple.__new__
 
 
 class Row(NamedTuple):
@@ -161,20 +169,41 @@ class Scanner:
     def _scan_lines(
         self, view: bytes | bytearray, at: int, stop: int, offset: int, batch: Batch, *, careful: bool
     ) -> int:
-        """Appends what the lines hold to `batch`; how many `parentId` keys they should hold altogether."""
-        add, find, count = batch.rows.append, view.find, view.count
-        keys = 0
+        """Appends what the lines hold to `batch`; how many `parentId` keys they should hold altogether.
+
+        The lines that pi writes most are taken in place: opening a session is this loop.
+        """
+        add, find, plain = batch.rows.append, view.find, None if careful else _PLAIN_KINDS.get
+        keys, minute_before, base = 0, b"", NO_TIME
         while at < stop:
             end = find(b"\n", at, stop)
-            row = _fast_row(view, at, end, offset, self._next_line())
-            if row is None or (careful and count(_PARENT_KEY, at, end) > 1):
-                self._take(pieces(bytes(view[at:end])), offset + at, batch)
-                keys += count(_PARENT_KEY, at, end)
-            else:
-                add(row)
-                keys += 1
+            self.line += not self._in_line
+            self._in_line = False
+            match = _written(view, at, end)
+            if match is not None and plain is not None and view[end - 1] == _BRACE:
+                name, entry_id, parent_id, minute, second, ms, role = match.groups()
+                kind = plain((name, role))
+                if minute != minute_before:
+                    minute_before, base = minute, minute_ms(minute)
+                if kind is not None and base != NO_TIME:
+                    parent = parent_id and parent_id.decode()
+                    time = base + _MS_OF_SECONDS[second] + _MS_OF_DIGITS[ms]
+                    add(_new_row(Row, (entry_id.decode(), parent, kind, time, offset + at, end - at, 0, self.line)))
+                    keys, at = keys + 1, end + 1
+                    continue
+            keys += self._scan_other(view, at, end, offset, batch, careful=careful)
             at = end + 1
         return keys
+
+    def _scan_other(
+        self, view: bytes | bytearray, at: int, end: int, offset: int, batch: Batch, *, careful: bool
+    ) -> int:
+        row = _fast_row(view, at, end, offset, self.line)
+        if row is None or (careful and view.count(_PARENT_KEY, at, end) > 1):
+            self._take(pieces(bytes(view[at:end])), offset + at, batch)
+            return view.count(_PARENT_KEY, at, end)
+        batch.rows.append(row)
+        return 1
 
     def _take(self, found: Iterable[Piece], offset: int, batch: Batch) -> None:
         for index, piece in enumerate(found):

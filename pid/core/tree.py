@@ -157,6 +157,10 @@ class Tree:
 
     # Growing
 
+    def move_on(self, size: int) -> None:
+        """Says that each entry stands so many bytes further on: in a copy of the file behind another header."""
+        self.starts = array("Q", [start + size for start in self.starts])
+
     def extend(self, batch: Batch) -> None:
         """Adds entries. Links to entries that are not there yet are made when these come, or told by `settle`."""
         self._pending.problems += batch.problems

@@ -5,24 +5,24 @@ own, so appends to it go on. Cancelled or failed, nothing stays behind. A sessio
 is said where its file goes.
 """
 
+import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any
 
 from pid.adapters.fork_file import ForkFile
 from pid.adapters.held import Held, HeldBytes
+from pid.adapters.journal import Journal
 from pid.adapters.memory import MemoryJournal
-from pid.core.fork import Part, Source, Stamp, fork_header, fork_of
+from pid.core.carry import carried, places_of
+from pid.core.fork import PathFork, Source, Stamp, WholeFork, fork_header, fork_of
 from pid.core.tree import Tree
 from pid.entries import FORMAT_VERSION, iso_of
 from pid.errors import InvalidParams
-from pid.protocol import ForkParams, OpenParams
+from pid.protocol import ForkParams
 from pid.service.session import Session
 from pid.service.store import Resident, Store, free_path
 from pid.service.threads import stoppable, unstoppable
-
-GoingOn = Callable[[], None]
 
 
 async def fork(store: Store, params: ForkParams) -> Resident:
@@ -31,30 +31,28 @@ async def fork(store: Store, params: ForkParams) -> Resident:
     Raises `EntryNotFound`, `SessionExists`, `WriteFailed`, `SessionChangedOnDisk` (of the source), and as
     `Store.open` for a source that is not open.
     """
-    async with _source(store, params) as session:
+    async with _source(store, params) as (session, for_this_alone):
         session.check()
-        source = _snapshot(session, params.entry_id)
         held = session.journal.hold()
         try:
-            if isinstance(held, HeldBytes) and params.session_dir is None:
-                return await _in_memory(store, session, source, held, params)
-            path = await _as_file(store, session, source, held, params)
+            forking = _Forking(store, params, session, held, for_this_alone)
+            in_memory = isinstance(held, HeldBytes) and params.session_dir is None
+            return await (forking.in_memory() if in_memory else forking.as_file())
         finally:
             held.close()
-    return await store.open(OpenParams(path=path, settings=params.settings))
 
 
 @asynccontextmanager
-async def _source(store: Store, params: ForkParams) -> AsyncIterator[Session]:
-    """The session to fork, with the writes done that came before; read for this alone if it is not open."""
+async def _source(store: Store, params: ForkParams) -> AsyncIterator[tuple[Session, bool]]:
+    """The session to fork, with the writes done that came before; and whether it was read for this alone."""
     resident, path = _find(store, params)
     if resident is not None:
         await resident.order.settled()
-        yield resident.session
+        yield resident.session, False
         return
     session = await store.read(path)
     try:
-        yield session
+        yield session, True
     finally:
         session.journal.close()
 
@@ -64,6 +62,94 @@ def _find(store: Store, params: ForkParams) -> tuple[Resident | None, str]:
         return store.get(params.session_id), ""
     path = os.path.realpath(params.path or "")
     return store.at(path), path
+
+
+class _Forking:
+    """One fork while it is made. What the source is now is taken down at once; later appends do not show."""
+
+    def __init__(
+        self, store: Store, params: ForkParams, session: Session, held: Held | HeldBytes, for_this_alone: bool
+    ) -> None:
+        around = store.around
+        self.store = store
+        self.params = params
+        self.session = session
+        self.held = held
+        self.for_this_alone = for_this_alone
+        self.session_id = params.id or around.new_session_id()
+        self.cwd = params.cwd or session.cwd
+        self.stamp = Stamp(around.new_entry_id, iso_of(around.now()))
+        self.source = _snapshot(session, params.entry_id)
+        self.lines = session.journal.scanner.line
+        self.sound = not session.problems and session.journal.scanner.header_span[0] == 0
+
+    async def in_memory(self) -> Resident:
+        """Makes the fork in memory, and opens it."""
+        self.store.check_free(self.session_id)
+        parts = fork_of(self.source, self.stamp).parts(self.held)
+        behind = (part if isinstance(part, bytes) else self.held.read(*part) for part in parts)
+        whole = b"".join((self._header(), *behind)).removesuffix(b"\n")
+        tree = Tree()
+        session = await self.store.load(MemoryJournal(whole, tree.rows), tree)
+        return self.store.keep(session, self.params.settings)
+
+    async def as_file(self) -> Resident:
+        """Makes the fork's file, and opens it."""
+        directory = self.params.session_dir
+        if not self.cwd and directory is None:
+            raise InvalidParams("cwd: the source names no working directory; say where the fork belongs", path="cwd")
+        path = free_path(self.store.places.directory(self.cwd, directory), self.session_id, self.stamp.timestamp)
+        header, threads = self._header(), self.store.around.threads
+        file = ForkFile.create(path)
+        try:
+            file.put(header)
+            made = await stoppable(threads, lambda going_on: self._copy(file, going_on))
+            self.session.check()  # what was copied is the session that was asked for
+            await unstoppable(threads, file.publish)
+        finally:
+            file.discard()
+        return await self._open(made, path, header)
+
+    def _header(self) -> bytes:
+        journal = self.session.journal
+        own = {
+            "type": "session",
+            "version": max(journal.scanner.version, FORMAT_VERSION),
+            "id": self.session_id,
+            "timestamp": self.stamp.timestamp,
+            "cwd": self.cwd,
+            "parentSession": journal.path,
+        }
+        return fork_header(self.held.read(*journal.scanner.header_span), own)
+
+    def _copy(self, file: ForkFile, going_on: Callable[[], None]) -> WholeFork | PathFork:
+        made = fork_of(self.source, self.stamp)
+        for part in made.parts(self.held):
+            if isinstance(part, bytes):
+                file.put(part)
+            else:
+                file.copy(self.held, *part, going_on)
+        return made
+
+    async def _open(self, made: WholeFork | PathFork, path: str, header: bytes) -> Resident:
+        """Opens the fork: a sound session's index is carried over, and any other fork is read."""
+        places = places_of(made, len(header), self.lines) if self.sound else None
+        shift = places.shift if places and self.for_this_alone else None
+        tree = Tree() if shift is None else self.source.tree
+        journal = Journal.open(path, tree.rows)
+        try:
+            if shift is not None:
+                tree.move_on(shift)
+            elif places is not None:
+                for batch in carried(made, places, self.held):
+                    tree.extend(batch)
+                    await asyncio.sleep(0)
+            if places is not None:
+                journal.begin_at(header + b"\n", places.end, places.line)
+            return self.store.keep(await self.store.load(journal, tree), self.params.settings)
+        except BaseException:
+            journal.close()
+            raise
 
 
 def _snapshot(session: Session, entry_id: str | None) -> Source:
@@ -79,55 +165,3 @@ def _snapshot(session: Session, entry_id: str | None) -> Source:
         end=journal.end,
         closed=journal.ends_whole,
     )
-
-
-def _header(session: Session, held: Held | HeldBytes, own: dict[str, Any]) -> bytes:
-    version = max(session.journal.scanner.version, FORMAT_VERSION)
-    given = {"type": "session", "version": version, "parentSession": session.journal.path}
-    return fork_header(held.read(*session.journal.scanner.header_span), given | own)
-
-
-async def _as_file(store: Store, session: Session, source: Source, held: Held | HeldBytes, params: ForkParams) -> str:
-    """Makes the fork's file; its path."""
-    stamp, own = _own(store, session, params)
-    if not own["cwd"] and params.session_dir is None:
-        raise InvalidParams("cwd: the source names no working directory; say where the fork belongs", path="cwd")
-    path = free_path(store.places.directory(own["cwd"], params.session_dir), own["id"], stamp.timestamp)
-    file = ForkFile.create(path)
-    try:
-        file.put(_header(session, held, own))
-        await stoppable(
-            store.around.threads,
-            lambda going_on: _copy(file, fork_of(source, stamp).parts(held), held, going_on),
-        )
-        session.check()  # what was copied is the session that was asked for
-        await unstoppable(store.around.threads, file.publish)
-    finally:
-        file.discard()
-    return path
-
-
-def _copy(file: ForkFile, parts: Iterator[Part], held: Held | HeldBytes, going_on: GoingOn) -> None:
-    for part in parts:
-        if isinstance(part, bytes):
-            file.put(part)
-        else:
-            file.copy(held, *part, going_on)
-
-
-async def _in_memory(store: Store, session: Session, source: Source, held: HeldBytes, params: ForkParams) -> Resident:
-    stamp, own = _own(store, session, params)
-    store.check_free(own["id"])
-    parts = fork_of(source, stamp).parts(held)
-    behind = (part if isinstance(part, bytes) else held.read(*part) for part in parts)
-    whole = b"".join((_header(session, held, own), *behind))
-    tree = Tree()
-    return store.keep(await store.load(MemoryJournal(whole.removesuffix(b"\n"), tree.rows), tree), params.settings)
-
-
-def _own(store: Store, session: Session, params: ForkParams) -> tuple[Stamp, dict[str, Any]]:
-    """The time and the ids of the fork, and what its header has of its own."""
-    around = store.around
-    stamp = Stamp(around.new_entry_id, iso_of(around.now()))
-    session_id = params.id or around.new_session_id()
-    return stamp, {"id": session_id, "timestamp": stamp.timestamp, "cwd": params.cwd or session.cwd}

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, TypeVar
 
+import msgspec
 import orjson
 from msgspec import UNSET
 
@@ -30,8 +31,10 @@ from pid.errors import (
     SessionNotFound,
     WriteFailed,
 )
-from pid.protocol import CreateParams, OpenParams, Placement, SettingsUpdate
+from pid.protocol import CreateParams, OpenParams, Placement, SessionState, SettingsUpdate
+from pid.service.compactor import Compactor, Workshop
 from pid.service.session import Session, Surroundings
+from pid.service.watch import Watch
 from pid.service.writing import WriteOrder
 
 T = TypeVar("T")
@@ -41,13 +44,24 @@ _NOT_UTF8: Final = "its real path is not UTF-8, so no message can name it. Renam
 
 
 class Resident:
-    """An open session with its write order. Its file stays open while somebody holds it."""
+    """An open session with its write order, its compactions, and the watch over its context.
 
-    def __init__(self, session: Session) -> None:
+    Its file stays open while somebody holds it.
+    """
+
+    def __init__(self, session: Session, workshop: Workshop) -> None:
         self.session = session
         self.order = WriteOrder(session)
+        self.compactor = Compactor(session, self.order, workshop)
+        self.watch = Watch(self.compactor)
+        self.order.grown = self.watch.grown
         self._holders = 0
         self._moved = asyncio.Event()
+
+    def state(self) -> SessionState:
+        """The session as it is now."""
+        running = self.compactor.running
+        return msgspec.structs.replace(self.session.state(), compaction=running.told() if running else None)
 
     def hold(self) -> Callable[[], None]:
         """Keeps the file from being closed until what is returned is called."""
@@ -59,7 +73,9 @@ class Resident:
         self._moved.set()
 
     async def close(self) -> None:
-        """Gives the file back once all who hold it are done, and all is written."""
+        """Cancels what is being summarised; gives the file back once all who hold it are done, and all is written."""
+        self.watch.stop()
+        await self.compactor.stop()
         while self._holders:
             self._moved.clear()
             await self._moved.wait()
@@ -70,8 +86,15 @@ class Resident:
 class Store:
     """See the module. `layers` are the settings below those given at opening, the highest first."""
 
-    def __init__(self, places: Places, around: Surroundings, layers: tuple[SettingsUpdate | None, ...] = ()) -> None:
+    def __init__(
+        self,
+        places: Places,
+        around: Surroundings,
+        workshop: Workshop,
+        layers: tuple[SettingsUpdate | None, ...] = (),
+    ) -> None:
         self.places = places
+        self.workshop = workshop
         self.around = around
         self.layers = layers
         self._sessions: dict[str, Resident] = {}
@@ -195,8 +218,11 @@ class Store:
         return task
 
     async def close_all(self) -> None:
-        """Finishes what is being written and read, and gives everything back."""
-        for resident in list(self._sessions.values()):
+        """Finishes what is being written and read, and gives everything back; summaries are cancelled, all at once."""
+        residents = list(self._sessions.values())
+        for resident in residents:
+            resident.compactor.give_up()
+        for resident in residents:
             self._take_back(resident, force=True)
         if self._leaving:
             await asyncio.wait(self._leaving)
@@ -263,7 +289,7 @@ class Store:
             session.session_id += f"~{digest[:_SUFFIX_LENGTH]}"
         if other is not None:
             self._let_go(other)
-        resident = self._sessions[session.session_id] = Resident(session)
+        resident = self._sessions[session.session_id] = Resident(session, self.workshop)
         return resident
 
     async def _name(self, resident: Resident, name: str) -> None:
