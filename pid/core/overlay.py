@@ -190,7 +190,7 @@ def check_leaf(overlay: Overlay, expected: object) -> None:
 
 def _conflict(overlay: Overlay, why: str) -> LeafConflict:
     leaf = overlay.leaf_id
-    return LeafConflict(f"The leaf is {leaf}, and {why}. Look at the session again.", currentLeafId=leaf)
+    return LeafConflict(f"The leaf is {leaf}, and {why}. Read the branch again, then decide.", currentLeafId=leaf)
 
 
 def _place(overlay: Overlay, where: Placement) -> str | None:

@@ -159,7 +159,7 @@ _ERRORS = (
     ErrorRow(errors.SessionNotFound, "`data.reason`: `notOpen` (the handle), `noFile` (the path or id)."),
     ErrorRow(errors.EntryNotFound, "An id that is not in the session (`data.entryId`)."),
     ErrorRow(errors.LeafConflict, "A guard failed (`data.currentLeafId`). Nothing was written."),
-    ErrorRow(errors.DuplicateEntryId, "The `id` stands already with another content (`data.entryId`)."),
+    ErrorRow(errors.DuplicateEntryId, "The `id` stands already with another content or parent (`data.entryId`)."),
     ErrorRow(errors.NotASession, "The file has no session header. It is left untouched."),
     ErrorRow(errors.SessionChangedOnDisk, "The file is not what was read before (`data.reason`)."),
     ErrorRow(errors.WriteFailed, "Disk full, read-only, I/O error (`data.errno`, `data.outcome`)."),

@@ -329,7 +329,7 @@
 ---@field entryId? string The entry that is concerned.
 ---@field message string The same in words for people.
 
----Opens the session of a directory that was used last, or makes one.
+---Opens the one of a directory's sessions whose file was written last, or makes one.
 ---@class pid.ContinueParams
 ---@field cwd string The working directory.
 ---@field sessionDir? string Where to look and to create. Default: pi's directory for `cwd`.
@@ -467,7 +467,7 @@
 ---@class pid.ErrorData
 ---@field kind string What happened, for programs.
 ---@field retryable boolean Whether the same request may succeed later.
----@field path? string The field that is wrong: `entry.message.role`.
+---@field path? string The field that is wrong: `entry.message.role`; for 1001, 1005 and 1016 the file.
 ---@field reason? string Why, for programs.
 ---@field entryId? string The entry that is concerned.
 ---@field currentLeafId? string|vim.NIL|nil The leaf as it is.
