@@ -21,6 +21,7 @@ from typing import Final, NamedTuple, NoReturn
 from pid.adapters.failures import changed_on_disk, read_failed, sync_failed, write_failed
 from pid.adapters.held import Held
 from pid.core.lines import Batch, Scanner
+from pid.core.spans import READ_BYTES, Span, runs
 from pid.errors import (
     NotASession,
     SessionExists,
@@ -29,17 +30,12 @@ from pid.errors import (
 )
 from pid.protocol import Problem
 
-Span = tuple[int, int]
-"""The place of stored bytes: start and size."""
-
 SLICE_BYTES: Final = 1 << 20
 """One step of `advance`: about 5 ms of the loop's time."""
 LONG_LINE: Final = 32 << 20
 """A line longer than this is indexed by its head and tail, without holding it."""
 MAX_HEADER_BYTES: Final = 1 << 20
 _FINGERPRINT_BYTES: Final = 4096
-_READ_BYTES: Final = 4 << 20
-_GAP_BYTES: Final = 8192
 _HEAD_BYTES, _TAIL_BYTES = 65_536, 256
 _CAREFULLY: Final = os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY  # nothing waits for a FIFO's other end
 _CREATING: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -319,7 +315,7 @@ class Journal:
     def read(self, spans: Sequence[Span]) -> list[bytes]:
         """The stored bytes at each place, neighbours in one call. Raises `ReadFailed`, `SessionChangedOnDisk`."""
         found: list[bytes] = []
-        for first, last in _runs(spans):
+        for first, last in runs(spans):
             base = spans[first][0]
             size = spans[last - 1][0] + spans[last - 1][1] - base
             run = self._pread(size, base)
@@ -351,8 +347,8 @@ class Journal:
         place, line = min(known, key=lambda mark: abs(mark[0] - offset))
         first, last = sorted((place, offset))
         breaks = 0
-        for start in range(first, last, _READ_BYTES):
-            breaks += self._pread(min(_READ_BYTES, last - start), start).count(b"\n")
+        for start in range(first, last, READ_BYTES):
+            breaks += self._pread(min(READ_BYTES, last - start), start).count(b"\n")
         self._line_mark = offset, line + (breaks if offset > place else -breaks)
         return self._line_mark[1]
 
@@ -489,16 +485,3 @@ def _refuse_special(path: str, found: os.stat_result) -> None:
 
 def _seen(found: os.stat_result) -> _Seen:
     return _Seen(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
-
-
-def _runs(spans: Sequence[Span]) -> Iterator[tuple[int, int]]:
-    """Splits places into runs `[first, last)` that one read serves: ascending, close together, not too large."""
-    first = 0
-    for index in range(1, len(spans) + 1):
-        if index < len(spans):
-            gap = spans[index][0] - sum(spans[index - 1])
-            end = sum(spans[index])
-            if 0 <= gap <= _GAP_BYTES and end - spans[first][0] <= _READ_BYTES:
-                continue
-        yield first, index
-        first = index

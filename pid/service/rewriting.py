@@ -11,9 +11,10 @@ from itertools import chain
 from typing import Final
 
 from pid.adapters.failures import changed_on_disk
-from pid.adapters.journal import Journal, Span
+from pid.adapters.journal import Journal
 from pid.adapters.replacing import DRAFT, keep, take_name
 from pid.core.migration import migrated_entry, migrated_header
+from pid.core.spans import Span
 from pid.core.tree import Tree
 from pid.errors import PidError, SessionNotFound, WriteFailed
 from pid.service.session import Session
