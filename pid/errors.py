@@ -19,7 +19,8 @@
     ├── ReadFailed             1017  data.errno
     ├── MessageTooLarge        1020
     ├── InvalidCursor          1021
-    └── InvalidParams        -32602  data.path
+    ├── InvalidParams        -32602  data.path
+    └── RequestCancelled     -32800  nothing was written
 
 An error's message says what happened, where, and what to do; its `data` says the same to programs. No error
 carries message content, a key or a traceback.
@@ -148,3 +149,11 @@ class InvalidParams(PidError):
 
     code = -32602
     kind = "invalidParams"
+
+
+class RequestCancelled(PidError):
+    """LSP's own -32800, for work that another request or the end of the session cancelled."""
+
+    code = -32800
+    kind = "requestCancelled"
+    retryable = True

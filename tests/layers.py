@@ -137,13 +137,11 @@ def _calls_against_the_table(module: str, tree: ast.Module) -> Iterator[tuple[in
 
 
 def _imports(module: str, tree: ast.Module) -> Iterator[Import]:
-    """`from pid import core` names `pid.core`: each name may be a module. Of `sys` each name counts too."""
-    late = {
-        id(inner)
-        for outer in ast.walk(tree)
-        if isinstance(outer, ast.FunctionDef | ast.AsyncFunctionDef)
-        for inner in ast.walk(outer)
-    }
+    """`from pid import core` names `pid.core`: each name may be a module. Of `sys` each name counts too.
+
+    What stands under `if TYPE_CHECKING:` is never run, so it is late as well.
+    """
+    late = {id(inner) for outer in ast.walk(tree) if _runs_later(outer) for inner in ast.walk(outer)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -152,6 +150,12 @@ def _imports(module: str, tree: ast.Module) -> Iterator[Import]:
             base = _absolute(module, node)
             for name in {f"{base}.{alias.name}" for alias in node.names} if base in ("pid", "sys") else {base}:
                 yield Import(name, node.lineno, id(node) in late)
+
+
+def _runs_later(node: ast.AST) -> bool:
+    if isinstance(node, ast.If):
+        return ast.unparse(node.test) == "TYPE_CHECKING" and not node.orelse
+    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
 
 
 def _absolute(module: str, node: ast.ImportFrom) -> str:

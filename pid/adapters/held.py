@@ -7,7 +7,8 @@ descriptor holds stays that file, whatever its name comes to mean.
 import os
 from typing import Final
 
-from pid.errors import ReadFailed, SessionChangedOnDisk
+from pid.adapters.failures import read_failed
+from pid.errors import SessionChangedOnDisk
 
 _CHUNK: Final = 1 << 20
 
@@ -26,7 +27,7 @@ class Held:
             while len(raw) < size and (more := os.pread(self.descriptor, size - len(raw), start + len(raw))):
                 raw += more
         except OSError as error:
-            raise _read_failed(self.path, error) from None
+            raise read_failed(self.path, error) from None
         if len(raw) < size:
             raise SessionChangedOnDisk(f"{self.path} became shorter.", reason="truncated", path=self.path)
         return raw
@@ -61,7 +62,3 @@ class HeldBytes:
 
     def close(self) -> None:
         """There is nothing to give back."""
-
-
-def _read_failed(path: str, error: OSError) -> ReadFailed:
-    return ReadFailed(f"{path} could not be read: {error.strerror or error}.", errno=error.errno, path=path)

@@ -18,20 +18,17 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from enum import Enum
 from typing import Final, NamedTuple, NoReturn
 
+from pid.adapters.failures import changed_on_disk, read_failed, sync_failed, write_failed
 from pid.adapters.held import Held
 from pid.core.lines import Batch, Scanner
+from pid.core.spans import READ_BYTES, Span, runs
 from pid.errors import (
     NotASession,
-    ReadFailed,
-    SessionChangedOnDisk,
     SessionExists,
     SessionNotFound,
     WriteFailed,
 )
 from pid.protocol import Problem
-
-Span = tuple[int, int]
-"""The place of stored bytes: start and size."""
 
 SLICE_BYTES: Final = 1 << 20
 """One step of `advance`: about 5 ms of the loop's time."""
@@ -39,8 +36,6 @@ LONG_LINE: Final = 32 << 20
 """A line longer than this is indexed by its head and tail, without holding it."""
 MAX_HEADER_BYTES: Final = 1 << 20
 _FINGERPRINT_BYTES: Final = 4096
-_READ_BYTES: Final = 4 << 20
-_GAP_BYTES: Final = 8192
 _HEAD_BYTES, _TAIL_BYTES = 65_536, 256
 _CAREFULLY: Final = os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY  # nothing waits for a FIFO's other end
 _CREATING: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -112,7 +107,7 @@ class Journal:
         except FileNotFoundError:
             raise SessionNotFound(f"There is no file {path}.", reason="noFile", path=path) from None
         except OSError as error:
-            raise _read_failed(path, error) from None
+            raise read_failed(path, error) from None
         try:
             _refuse_special(path, os.fstat(fd))
             return cls(path, fd, writable=writable, taken=taken)
@@ -132,7 +127,7 @@ class Journal:
             if fd >= 0:
                 os.close(fd)
             if isinstance(error, OSError):
-                raise _read_failed(path, error) from None
+                raise read_failed(path, error) from None
             raise
         journal.scanner, journal.end = scanner, start
         return journal
@@ -283,7 +278,7 @@ class Journal:
         except FileNotFoundError:
             self.lost("deleted")
         except OSError as error:
-            raise _read_failed(self.path, error) from None
+            raise read_failed(self.path, error) from None
         if at_path[:2] != self._seen[:2]:
             return Found.REPLACED
         if at_path != self._seen:
@@ -309,6 +304,10 @@ class Journal:
         self._prints[1] = (start, self._pread(self.end - start, start))
         self._seen = seen
 
+    def is_file(self, found: os.stat_result) -> bool:
+        """Whether this is the file that was found, under whatever name."""
+        return (found.st_dev, found.st_ino) == self._seen[:2]
+
     def size(self) -> int:
         """Bytes of the file as it is now."""
         return os.fstat(self._fd).st_size
@@ -316,7 +315,7 @@ class Journal:
     def read(self, spans: Sequence[Span]) -> list[bytes]:
         """The stored bytes at each place, neighbours in one call. Raises `ReadFailed`, `SessionChangedOnDisk`."""
         found: list[bytes] = []
-        for first, last in _runs(spans):
+        for first, last in runs(spans):
             base = spans[first][0]
             size = spans[last - 1][0] + spans[last - 1][1] - base
             run = self._pread(size, base)
@@ -348,8 +347,8 @@ class Journal:
         place, line = min(known, key=lambda mark: abs(mark[0] - offset))
         first, last = sorted((place, offset))
         breaks = 0
-        for start in range(first, last, _READ_BYTES):
-            breaks += self._pread(min(_READ_BYTES, last - start), start).count(b"\n")
+        for start in range(first, last, READ_BYTES):
+            breaks += self._pread(min(READ_BYTES, last - start), start).count(b"\n")
         self._line_mark = offset, line + (breaks if offset > place else -breaks)
         return self._line_mark[1]
 
@@ -359,7 +358,7 @@ class Journal:
             while len(raw) < size and (more := os.pread(self._fd, size - len(raw), offset + len(raw))):
                 raw += more
         except OSError as error:
-            raise _read_failed(self.path, error) from None
+            raise read_failed(self.path, error) from None
         if len(raw) < size:
             self.lost("truncated")
         return raw
@@ -368,7 +367,7 @@ class Journal:
         try:
             return os.preadv(self._fd, [buffer], offset)
         except OSError as error:
-            raise _read_failed(self.path, error) from None
+            raise read_failed(self.path, error) from None
 
     # Writing
 
@@ -427,11 +426,7 @@ class Journal:
             if not self.name_synced:
                 sync_directory(os.path.dirname(self.path))
         except OSError as error:
-            raise WriteFailed(
-                f"{self.path} could not be synced ({_said(error)}): whether the last lines last is unknown.",
-                errno=error.errno,
-                outcome="unknown",
-            ) from None
+            raise sync_failed(self.path, error) from None
         self.name_synced = True
 
 
@@ -490,36 +485,3 @@ def _refuse_special(path: str, found: os.stat_result) -> None:
 
 def _seen(found: os.stat_result) -> _Seen:
     return _Seen(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
-
-
-def _runs(spans: Sequence[Span]) -> Iterator[tuple[int, int]]:
-    """Splits places into runs `[first, last)` that one read serves: ascending, close together, not too large."""
-    first = 0
-    for index in range(1, len(spans) + 1):
-        if index < len(spans):
-            gap = spans[index][0] - sum(spans[index - 1])
-            end = sum(spans[index])
-            if 0 <= gap <= _GAP_BYTES and end - spans[first][0] <= _READ_BYTES:
-                continue
-        yield first, index
-        first = index
-
-
-def changed_on_disk(path: str, reason: str) -> SessionChangedOnDisk:
-    """The error for a file that another program replaced, rewrote, truncated or deleted."""
-    message = f"{path} was {reason} by another program. Nothing more is written to it; open it again."
-    return SessionChangedOnDisk(message, reason=reason, path=path)
-
-
-def _said(error: OSError) -> str:
-    return os.strerror(error.errno) if error.errno else str(error)
-
-
-def _read_failed(path: str, error: OSError) -> ReadFailed:
-    return ReadFailed(f"{path} could not be read: {_said(error)}.", errno=error.errno, path=path)
-
-
-def write_failed(path: str, error: OSError, *, gone: bool = True) -> WriteFailed:
-    """The error for a write that the system refused; `gone`: nothing of it remains in the file."""
-    outcome, what = ("notWritten", "Nothing was written") if gone else ("unknown", "A part only was written")
-    return WriteFailed(f"{what} to {path}: {_said(error)}.", errno=error.errno, outcome=outcome)

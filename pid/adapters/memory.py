@@ -6,8 +6,9 @@ Nothing of it survives the daemon. It needs no lock and no sync, and nobody else
 from collections.abc import Container, Iterator, Sequence
 
 from pid.adapters.held import HeldBytes
-from pid.adapters.journal import Found, Span
+from pid.adapters.journal import Found
 from pid.core.lines import Batch, Scanner
+from pid.core.spans import Span
 
 
 class MemoryJournal:

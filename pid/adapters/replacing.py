@@ -11,7 +11,8 @@ import os
 from collections.abc import Iterator
 from typing import Final
 
-from pid.adapters.journal import Found, Journal, sync_directory, write_failed
+from pid.adapters.failures import write_failed
+from pid.adapters.journal import Found, Journal, sync_directory
 from pid.errors import WriteFailed
 
 DRAFT: Final = "pid-draft"

@@ -1,7 +1,8 @@
 """The o200k tokenizer: tiktoken, with its ranks read from this package, never from a network.
 
-Loading takes a third of a second and 80 MB, so it happens once, when `load` is called, off the event loop. What
-cannot be loaded leaves the estimates to `core.guess` and says why in `problem`: nothing here raises.
+Loading takes a third of a second and 80 MB, and tiktoken holds the interpreter's lock for half of that, so a thread
+would still stop the event loop: a daemon calls `count_texts` in a process of its own (`anyio.to_process`), which goes
+when it is idle. What cannot be loaded leaves the estimates to `core.guess` and is told: nothing here raises.
 """
 
 import base64
@@ -9,7 +10,7 @@ import gzip
 import hashlib
 import threading
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import resources
 from typing import Final
 
@@ -60,6 +61,15 @@ class Tokenizer:
                 except (OSError, EOFError, zlib.error, ValueError, ImportError) as error:
                     self.problem = f"token estimates go without a tokenizer: {error}"
             return self.counter
+
+
+_in_this_process: Final = Tokenizer()
+
+
+def count_texts(texts: Sequence[str]) -> list[int] | None:
+    """The tokens of each text; None where there is no tokenizer. The first call in a process loads it."""
+    count = _in_this_process.load()
+    return None if count is None else [count(text) for text in texts]
 
 
 def _counter(ranks: bytes) -> TokenCounter:

@@ -1,6 +1,6 @@
 """The requests as typed methods, and values to and from the raw JSON that some of them carry.
 
-A row of `SessionCalls` is all there is to a request: its name on the wire, its params and its result. The keywords
+A row here is all there is to a request: its name on the wire, its params and its result. The keywords
 that the method takes are those of the params type, to type checkers and editors too.
 """
 
@@ -16,10 +16,16 @@ from pid.protocol import (
     AppendParams,
     AppendResult,
     BranchParams,
+    CancelCompactionParams,
+    CancelCompactionResult,
     CloseParams,
+    CompactionPlan,
+    CompactionResult,
+    CompactParams,
     ConfigureParams,
     ContextParams,
     ContextResult,
+    ContextUsage,
     ContinueParams,
     ContinueResult,
     CreateParams,
@@ -29,6 +35,9 @@ from pid.protocol import (
     ListParams,
     ListResult,
     OpenParams,
+    PreviewParams,
+    PromptParams,
+    PromptResult,
     SessionState,
     SetLeafParams,
     SetLeafResult,
@@ -36,6 +45,7 @@ from pid.protocol import (
     StateParams,
     TreeParams,
     TreeResult,
+    UsageParams,
     Wire,
 )
 
@@ -93,7 +103,17 @@ class SessionCalls(Calls):
     get_branch = Request("session/getBranch", BranchParams, EntriesResult)
     get_entries = Request("session/getEntries", EntriesParams, EntriesResult)
     build_context = Request("session/buildContext", ContextParams, ContextResult)
+    get_context_usage = Request("session/getContextUsage", UsageParams, ContextUsage)
+    preview_compaction = Request("session/previewCompaction", PreviewParams, CompactionPlan)
+    compact = Request("session/compact", CompactParams, CompactionResult)
+    cancel_compaction = Request("session/cancelCompaction", CancelCompactionParams, CancelCompactionResult)
     configure = Request("session/configure", ConfigureParams, Settings)
+
+
+class PromptCalls(Calls):
+    """`prompt/…`"""
+
+    build = Request("prompt/build", PromptParams, PromptResult)
 
 
 class Paged(Protocol):

@@ -13,7 +13,7 @@ from typing import Self, TypeVar
 
 import anyio
 
-from pid.client.calls import SessionCalls
+from pid.client.calls import PromptCalls, SessionCalls
 from pid.client.child import Log
 from pid.client.connection import Connection
 from pid.client.failures import DaemonGone
@@ -40,6 +40,7 @@ class Client:
 
     def __init__(self, notifications: Iterable[str], summarize: Summarize | None, grace: float) -> None:
         self.session = SessionCalls(self)
+        self.prompt = PromptCalls(self)
         self._connection = Connection(lambda incoming: self._inbox.take(incoming), self._end)
         self._inbox = Inbox(notifications, summarize, self._connection.child.write)
         self._grace = grace

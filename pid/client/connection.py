@@ -102,6 +102,9 @@ class Connection:
         if incoming.method is not None:
             self._begun(incoming)
             return
+        if incoming.id is None and incoming.error is not None:
+            self._give_up(f"it could not read a message: {incoming.error.message}")
+            return
         answer: Any = self._waiting.get(incoming.id)  # type: ignore[arg-type]  # other ids are not found
         if answer is not None and not answer.done():
             answer.set_result(incoming)

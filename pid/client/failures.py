@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from pid.errors import InvalidParams, PidError
+from pid.errors import InvalidParams, PidError, RequestCancelled
 from pid.protocol import ERRORS
 
 
@@ -35,6 +35,7 @@ class ErrorAnswer(Struct):
 
 _CLASSES: Final[dict[int, type[PidError]]] = {
     InvalidParams.code: InvalidParams,
+    RequestCancelled.code: RequestCancelled,
     **{row.error.code: row.error for row in ERRORS.values()},
 }
 

@@ -73,8 +73,7 @@ def read_sent(raw: bytes, path: str) -> Sent:
     """
     head = decode_value(NewEntry, raw, path)
     try:
-        clean(raw)
-        fields = _read_fields(raw)
+        fields = _read_fields(clean(raw))
     except (DamagedLine, RecursionError) as error:
         raise _refused(path, str(error) or "nested too deeply") from None
     _check(fields, path)
@@ -98,7 +97,7 @@ def _check(fields: _Fields, path: str) -> None:
     if fields.type == "custom" and (_text(fields.custom_type) or "").startswith(_RESERVED_CUSTOM):
         raise _refused(f"{path}.customType", f"names beginning with `{_RESERVED_CUSTOM}` belong to the daemon")
     if fields.type == "message" and not _role(fields.message):
-        raise _refused(f"{path}.message.role", "a message needs a role")
+        raise _refused(f"{path}.message.role", 'a message needs a role, such as "user"')
     if fields.type in _NAMING_TYPES and _text(fields.target_id) is None:
         raise _refused(f"{path}.targetId", f"a {fields.type} needs the id of the entry that it is about")
 

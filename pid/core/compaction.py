@@ -7,11 +7,12 @@ it keeps, and of what follows the last reported usage. It writes no summary, and
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Final
+from typing import Any, Final
 
 from pid.core.context import InEffect
 from pid.core.cut import before_silence, nearest_cut
 from pid.core.speech import Entry, Estimator, Speech
+from pid.core.system_replay import replay
 from pid.core.tokens import blocks_of
 from pid.core.tree import Tree
 from pid.core.usage import fill
@@ -154,6 +155,16 @@ def _lowered(limits: Limits, estimated: int, before: int, limit: int | None) -> 
         reserve=min(int(limits.reserve * scale), int(window * scale) // 2),
         keep=int(limits.keep * scale),
     )
+
+
+def system_message(speech: Speech) -> dict[str, Any] | None:
+    """The system prompt in effect as one message, for the compaction's entry to carry on (its `systemMessage`): what
+    it keeps is kept without the system messages. None where there is none; the caller adds the time.
+    """
+    places = [place for place, row in enumerate(speech.rows) if speech.kinds[row] == Kind.SYSTEM]
+    entries = [speech[place] for place in ([0, *places] if speech.after else places)]
+    said = (message for entry in entries for message in entry.messages)
+    return replay(message for message in said if message.get("role") == "system").as_message()
 
 
 # A branch that is left

@@ -6,7 +6,7 @@ summary, its own or a model's, is brought up to date: every section of it goes o
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from itertools import accumulate
@@ -15,18 +15,16 @@ from typing import Final, NamedTuple
 from pid.core.extract import Extract, UserMessage, command_key, is_settled, one_paragraph
 from pid.core.material import Material
 from pid.core.summary import TURN_HEADING, TURN_NOTE, Request, Summary, cut_request, with_turn_head
+from pid.core.tokens import Tokens
 from pid.protocol import FileDetails
 
 MARKER: Final = "*Quoted from the conversation without a model. Newer lines stand first; entries are named by id.*"
 MOST_TOKENS: Final = 8_000
 
-Tokens = Callable[[str], int]
-"""The tokens of a text."""
 
-
-def summary(material: Material, window: int | None, tokens: Tokens) -> Summary:
+def summary(material: Material, window: int | None) -> Summary:
     """The summary of what was taken in, within the budget of a window."""
-    room = budget(window)
+    room, tokens = budget(window), material.tokens
     files = _short_files(material.files, room, tokens)
     request = material.request and material.request._replace(
         text=cut_request(material.request.text, material.request.entry_id, units=room)

@@ -13,6 +13,8 @@ from pid.protocol import FileDetails
 
 NO_FILES: Final = FileDetails(read_files=[], modified_files=[])
 
+Use = tuple[str, str]
+"""How a file was used (`read`, `modified`), and its path."""
 _READ, _MODIFIED = "read", "modified"
 _TOOLS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("read", "readfile", "view", "viewfile", "openfile", "notebookread"), _READ),
@@ -27,14 +29,19 @@ _PATCHED: Final = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$|^\*\*\*
 
 def files_of(messages: Iterable[Message]) -> FileDetails:
     """The files that the tool calls of messages name."""
-    return _details(used for message in messages for call in _calls(message) for used in _uses(call))
+    return details_of(used for message in messages for used in uses_of(message))
+
+
+def uses_of(message: Message) -> list[Use]:
+    """How the tool calls of one message use files."""
+    return [used for call in _calls(message) for used in _uses(call)]
 
 
 def merged(*lists: FileDetails) -> FileDetails:
     """All of them. A file that was modified once is not among those that were only read."""
     reads = ((_READ, path) for files in lists for path in files.read_files)
     writes = ((_MODIFIED, path) for files in lists for path in files.modified_files)
-    return _details([*reads, *writes])
+    return details_of([*reads, *writes])
 
 
 def recorded(details: object) -> FileDetails:
@@ -48,7 +55,8 @@ def _paths(value: object) -> list[str]:
     return [path for path in value if isinstance(path, str) and path] if isinstance(value, list) else []
 
 
-def _details(used: Iterable[tuple[str, str]]) -> FileDetails:
+def details_of(used: Iterable[Use]) -> FileDetails:
+    """The uses as two lists, each file once."""
     paths: dict[str, set[str]] = {_READ: set(), _MODIFIED: set()}
     for how, path in used:
         paths[how].add(path)
@@ -70,7 +78,7 @@ def _calls(message: Message) -> Iterator[Mapping[str, Any]]:
         yield from (call for call in listed if isinstance(call, dict)) if isinstance(listed, list) else ()
 
 
-def _uses(call: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _uses(call: Mapping[str, Any]) -> Iterator[Use]:
     name, arguments = call.get("name"), call.get("arguments")
     if not isinstance(name, str) or not isinstance(arguments, Mapping):
         return

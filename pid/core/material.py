@@ -7,43 +7,45 @@ both. Nothing here decides what is summarised.
 from dataclasses import dataclass, field
 
 from pid.core.extract import Extract
-from pid.core.files import NO_FILES, files_of, merged
+from pid.core.files import NO_FILES, Use, details_of, merged, uses_of
 from pid.core.summary import Request, Summary, cut_request, request_text, taken_apart, with_turn_head
-from pid.core.tokens import Message
+from pid.core.tokens import Message, Tokens
 from pid.core.transcript import parts_of
 from pid.protocol import FileDetails
 
 
 @dataclass(slots=True)
 class Material:
-    """What a compaction replaces: the history, and the head of a split turn.
+    """What a compaction replaces: the history, and the head of a split turn, as parts with their tokens.
 
-    `earlier` is the text of the summary before it; `recorded` are the files of its details, and of branch summaries.
+    `tokens` estimates a text; `earlier` is the text of the summary before this one; `recorded` are the files of its
+    details, and of branch summaries.
     """
 
+    tokens: Tokens
     earlier: str = ""
     recorded: FileDetails = NO_FILES
-    history: list[str] = field(default_factory=list)
-    turn_head: list[str] = field(default_factory=list)
+    history: list[tuple[str, int]] = field(default_factory=list)
+    turn_head: list[tuple[str, int]] = field(default_factory=list)
     extract: Extract = field(default_factory=Extract)
     turn_extract: Extract = field(default_factory=Extract)
     request: Request | None = field(init=False)
     """The newest request of the user, unless a newer one stays in the context as it is."""
-    _used: list[FileDetails] = field(default_factory=list)
+    _uses: list[Use] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         before = taken_apart(self.earlier)
         self.request = before.request
-        self._used += (self.recorded, before.files)
+        self.recorded = merged(self.recorded, before.files)
 
     def add(self, entry_id: str, message: Message, *, in_turn_head: bool = False) -> None:
         """Takes in the next message that is summarised."""
-        (self.turn_head if in_turn_head else self.history).extend(parts_of(message))
+        parts = self.turn_head if in_turn_head else self.history
+        parts += [(part, self.tokens(part)) for part in parts_of(message)]
         self.extract.add(entry_id, message)
         if in_turn_head:
             self.turn_extract.add(entry_id, message)
-        if (files := files_of([message])) != NO_FILES:
-            self._used.append(files)
+        self._uses += uses_of(message)
         if text := request_text(message):
             self.request = Request(entry_id, cut_request(text, entry_id))
 
@@ -60,7 +62,7 @@ class Material:
     @property
     def files(self) -> FileDetails:
         """All files, those that earlier summaries recorded among them."""
-        return merged(*self._used)
+        return merged(self.recorded, details_of(self._uses))
 
     def summary(self, history: str, turn_head: str = "") -> Summary:
         """The summary with these notes on the history and on the head of a split turn."""

@@ -101,6 +101,19 @@ class Overlay:
         row = self._tree.rows.get(entry_id, ROOT)
         return row != ROOT and self._tree.is_on_path(row, self._tree.rows[leaf_id])
 
+    def has_compaction_since(self, entry_id: str | None) -> bool:
+        """Whether a compaction stands on the path behind an entry."""
+        at = self.leaf_id
+        while at is not None and at != entry_id:
+            if at in self._planned:
+                found = read_body(self._planned[at][1]).get("type") == "compaction"
+            else:
+                found = self._tree.kinds[self._tree.rows[at]] == Kind.COMPACTION
+            if found:
+                return True
+            at = self.parent_of(at)
+        return False
+
     def add(self, entry_id: str, parent_id: str | None, line: bytes) -> None:
         """Plans one entry and moves the leaf to it."""
         self._planned[entry_id] = (parent_id, line)
@@ -147,7 +160,7 @@ def plan_move(overlay: Overlay, entry_id: str | None, expected: object, stamp: S
     """Plans a move of the leaf (None: before the first entry); to where it is, nothing is written."""
     previous = overlay.leaf_id
     target = None if entry_id is None else overlay.resolve(entry_id)
-    _check_leaf(overlay, expected)
+    check_leaf(overlay, expected)
     if target == previous:
         return Planned((), target, previous, target)
     marker = _fresh_id(overlay, stamp)
@@ -158,7 +171,7 @@ def plan_move(overlay: Overlay, entry_id: str | None, expected: object, stamp: S
 
 def check_guards(overlay: Overlay, where: Placement) -> None:
     """`expectedLeafId` and `expectedAncestorId`. Raises `LeafConflict` with the leaf as it is."""
-    _check_leaf(overlay, where.expected_leaf_id)
+    check_leaf(overlay, where.expected_leaf_id)
     if where.expected_ancestor_id is None:
         return
     ancestor = overlay.resolve(where.expected_ancestor_id)
@@ -166,7 +179,8 @@ def check_guards(overlay: Overlay, where: Placement) -> None:
         raise _conflict(overlay, f"{ancestor} is not on the path to it")
 
 
-def _check_leaf(overlay: Overlay, expected: object) -> None:
+def check_leaf(overlay: Overlay, expected: object) -> None:
+    """`expectedLeafId`, if it is given (not UNSET). Raises `LeafConflict` with the leaf as it is."""
     if expected is UNSET:
         return
     wanted = overlay.resolve(expected) if isinstance(expected, str) else None
@@ -176,7 +190,7 @@ def _check_leaf(overlay: Overlay, expected: object) -> None:
 
 def _conflict(overlay: Overlay, why: str) -> LeafConflict:
     leaf = overlay.leaf_id
-    return LeafConflict(f"The leaf is {leaf}, and {why}. Look at the session again.", currentLeafId=leaf)
+    return LeafConflict(f"The leaf is {leaf}, and {why}. Read the branch again, then decide.", currentLeafId=leaf)
 
 
 def _place(overlay: Overlay, where: Placement) -> str | None:

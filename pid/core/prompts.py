@@ -9,12 +9,15 @@ here sends anything.
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Final, Literal
 
-from pid.core.speech import Estimator
+from pid.core.tokens import Tokens
 from pid.protocol import SummaryRequest
 
 Purpose = Literal["history", "turnPrefix", "branch"]
+Part = tuple[str, int]
+"""A part of a transcript, and its tokens."""
 
 SYSTEM: Final = """\
 You write notes for a coding agent. The agent takes over work in the middle; it has seen nothing of what happened \
@@ -86,15 +89,9 @@ user comes before an older one.
 """
 
 
-def _mark(texts: Iterable[str]) -> str:
-    """A mark that occurs in none of the texts, the same for the same texts."""
-    found = hashlib.sha256()
-    together = list(texts)
-    for text in together:
-        found.update(text.encode("utf-8", "replace"))
-    while any(found.hexdigest()[:16] in text for text in together):
-        found.update(b"again")
-    return found.hexdigest()[:16]
+def _mark(*texts: str) -> str:
+    """A mark for these texts, always the same. It comes from their hash, which no text can hold of itself."""
+    return hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +111,7 @@ class Task:
         """The request for a piece, given the reply to the one before it."""
         notes = self.earlier if index == 0 else notes
         piece = self.pieces[index]
-        mark = _mark((piece, notes or ""))
+        mark = _mark(piece, notes or "")
         parts = [_fenced("conversation", piece, mark)]
         if notes:
             parts.insert(0, _fenced("notes so far", notes, mark))
@@ -152,9 +149,9 @@ _LEAST_PIECE: Final = 256
 
 def task(
     purpose: Purpose,
-    parts: Sequence[str],
+    parts: Sequence[Part],
     capacity: Capacity,
-    estimator: Estimator,
+    tokens: Tokens,
     *,
     max_tokens: int,
     earlier: str | None = None,
@@ -163,60 +160,53 @@ def task(
     """The task of summarising these parts of a conversation, in as few requests as fit the capacity."""
     empty = Task(purpose, ("",), max_tokens, None, instructions)
     question = empty.request(0)
-    room = int((capacity.window - max_tokens) * _MARGIN) - estimator.text(question.system + question.prompt + _UPDATE)
-    whole = sum(map(estimator.text, parts)) + estimator.text(earlier or "")
-    if whole <= room:
-        return replace(empty, pieces=("\n\n".join(parts),), earlier=earlier)
-    if earlier and estimator.text(earlier) > room // 2:
-        parts, earlier = [f"[Earlier summary]: {earlier}", *parts], None
-    notes = max(max_tokens, estimator.text(earlier or ""))
-    limit = max(_LEAST_PIECE, room - notes)
-    return replace(empty, pieces=tuple(pieces(parts, limit, estimator)), earlier=earlier)
+    room = int((capacity.window - max_tokens) * _MARGIN) - tokens(question.system + question.prompt + _UPDATE)
+    notes = tokens(earlier or "")
+    if sum(size for _, size in parts) + notes <= room:
+        return replace(empty, pieces=("\n\n".join(part for part, _ in parts),), earlier=earlier)
+    if earlier and notes > room // 2:
+        parts = [(f"[Earlier summary]: {earlier}", notes), *parts]
+        earlier, notes = None, 0
+    limit = max(_LEAST_PIECE, room - max(max_tokens, notes))
+    return replace(empty, pieces=tuple(pieces(parts, limit, tokens)), earlier=earlier)
 
 
-def pieces(parts: Iterable[str], limit: int, estimator: Estimator) -> Iterator[str]:
-    """The parts in runs of at most `limit` tokens each; a part that is longer by itself is cut, at line breaks where
-    it has any.
+def pieces(parts: Iterable[Part], limit: int, tokens: Tokens) -> Iterator[str]:
+    """The parts in runs of at most `limit` tokens; one that is longer by itself is cut, at line breaks where it has
+    any.
     """
     run: list[str] = []
     taken = 0
     for part in parts:
         joint = "\n\n"
-        for fragment in _fragments(part, limit, estimator):
-            tokens = estimator.text(fragment)
-            if run and taken + tokens > limit:
+        for fragment, size in [part] if part[1] <= limit else _fragments(part[0], limit, tokens):
+            if run and taken + size > limit:
                 yield "".join(run)
                 run, taken = [], 0
             run += (joint, fragment) if run else (fragment,)
-            taken += tokens
+            taken += size
             joint = ""
     if run:
         yield "".join(run)
 
 
-def _fragments(part: str, limit: int, estimator: Estimator) -> Iterator[str]:
-    start = 0
-    step = len(part)
-    while start < len(part):
-        end = min(len(part), start + step)
-        while end - start > 1 and estimator.text(part[start:end]) > limit:
-            end = start + (end - start) // 2
-        if end < len(part):
-            step = end - start
-            end = part.rfind("\n", start + step // 2, end) + 1 or end
-        yield part[start:end]
+def _fragments(text: str, limit: int, tokens: Tokens) -> Iterator[Part]:
+    start, step = 0, len(text)
+    while start < len(text):
+        while step > 1 and tokens(text[start : start + step]) > limit:
+            step //= 2
+        end = start + step
+        if end < len(text):
+            end = text.rfind("\n", start + step // 2, end) + 1 or end
+        yield text[start:end], tokens(text[start:end])
         start = end
 
 
-def newest_parts(parts: Sequence[str], limit: int, estimator: Estimator) -> list[str]:
-    """As many of the newest parts as take no more than `limit` tokens together, in their order."""
-    kept: list[str] = []
-    for part in reversed(parts):
-        limit -= estimator.text(part)
-        if limit < 0 and kept:
-            break
-        kept.append(part)
-    return kept[::-1]
+def newest_parts(parts: Sequence[Part], limit: int) -> list[Part]:
+    """As many of the newest parts as take no more than `limit` tokens together, in their order; at least one."""
+    sums = accumulate(size for _, size in reversed(parts))
+    fitting = sum(1 for taken in sums if taken <= limit)
+    return list(parts[max(0, len(parts) - max(1, fitting)) :])
 
 
 # What is no summary

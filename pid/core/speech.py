@@ -5,11 +5,12 @@ read and parsed once. It keeps what it read, knows no rule, and is thrown away w
 """
 
 from collections.abc import Callable, Container, Iterator, MutableMapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from pid.core.context import Bodies, InEffect, messages_in_effect
-from pid.core.tokens import Calibration, Message, Size, TokenCounter, chars4, size_of, total
+from pid.core.tokens import Calibration, Message, Size, TextsCounter, TokenCounter, chars4, size_of, sizes_of, total
 from pid.core.tree import ROOT, Tree
 from pid.entries import read_body
 
@@ -18,6 +19,7 @@ Read = Callable[[Sequence[int]], list[list[dict[str, Any]]]]
 
 SLICE: Final = 64
 """Rows that are read in one call."""
+_MOST_UNCOUNTED: Final = 1_000
 
 
 class Entry(NamedTuple):
@@ -53,18 +55,20 @@ class Speech:
         read: Read,
         *,
         after: int = 0,
-        count: TokenCounter | None = None,
+        count: TextsCounter | None = None,
         sizes: MutableMapping[int, Size] | None = None,
         edited: Container[int] = (),
     ) -> None:
         self.rows = rows
         self.after = after
-        self._kinds = kinds
+        self.kinds = kinds
         self._read = read
         self._count = count
         self._sizes = {} if sizes is None else sizes
+        self._sizes_here: dict[int, Size] = {}
         self._edited = edited
         self._entries: dict[int, Entry] = {}
+        self._uncounted: dict[int, Entry] = {}  # read lately: measured together with the first that is asked for
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -94,7 +98,11 @@ class Speech:
 
     def _entries_at(self, places: range) -> list[Entry]:
         rows = self.rows[places.start : places.stop]
-        return [Entry(row, self._kinds[row], said) for row, said in zip(rows, self._read(rows), strict=True)]
+        found = [Entry(row, self.kinds[row], said) for row, said in zip(rows, self._read(rows), strict=True)]
+        if len(self._uncounted) > _MOST_UNCOUNTED:
+            self._uncounted.clear()
+        self._uncounted.update((entry.row, entry) for entry in found if entry.row not in self._sizes)
+        return found
 
     def _load(self, start: int, stop: int) -> None:
         places = range(start, stop)
@@ -103,14 +111,18 @@ class Speech:
 
     def size(self, entry: Entry) -> Size:
         """The size of an entry's messages."""
-        if entry.row in self._edited:
-            return self._measure(entry)
-        if entry.row not in self._sizes:
-            self._sizes[entry.row] = self._measure(entry)
-        return self._sizes[entry.row]
+        sizes = self._sizes_here if entry.row in self._edited else self._sizes
+        if entry.row not in sizes:
+            self._measure([*self._uncounted.values(), entry])
+            self._uncounted.clear()
+        return sizes[entry.row]
 
-    def _measure(self, entry: Entry) -> Size:
-        return total(size_of(message, self._count) for message in entry.messages)
+    def _measure(self, entries: Sequence[Entry]) -> None:
+        messages = [message for entry in entries for message in entry.messages]
+        found = iter(sizes_of(messages, self._count) if self._count else map(size_of, messages))
+        for entry in entries:
+            sizes = self._sizes_here if entry.row in self._edited else self._sizes
+            sizes[entry.row] = total(islice(found, len(entry.messages)))
 
 
 def speech_of(
@@ -118,7 +130,7 @@ def speech_of(
     effect: InEffect,
     bodies: Bodies,
     *,
-    count: TokenCounter | None = None,
+    count: TextsCounter | None = None,
     sizes: MutableMapping[int, Size] | None = None,
 ) -> Speech:
     """What the entries in effect say, through a body reader."""
@@ -131,6 +143,12 @@ def speech_of(
 
     after = _first_after(tree, effect)
     return Speech(effect.rows, tree.kinds, read, after=after, count=count, sizes=sizes, edited=effect.edits)
+
+
+def speech_of_path(tree: Tree, effect: InEffect, bodies: Bodies, *, count: TextsCounter | None = None) -> Speech:
+    """What all entries of the path say, those too that are no longer in effect, and without edits."""
+    whole = replace(effect, rows=tree.path(effect.leaf), compaction=ROOT, edits={})
+    return speech_of(tree, whole, bodies, count=count)
 
 
 def _first_after(tree: Tree, effect: InEffect) -> int:

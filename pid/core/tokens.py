@@ -5,8 +5,9 @@ are kept with their entries and any model's estimate follows: tokens of o200k ti
 model family. Nothing here loads a tokenizer: a counter is handed in, or the bytes are looked at (`guess`).
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from pid.core.guess import guess_tokens
@@ -15,6 +16,10 @@ from pid.core.javascript import json_text, utf16_length
 Message = Mapping[str, Any]
 TokenCounter = Callable[[str], int]
 """The o200k tokens of a text."""
+TextsCounter = Callable[[Sequence[str]], Sequence[int]]
+"""The o200k tokens of each of some texts: one call for many, since counting may take place elsewhere."""
+Tokens = Callable[[str], int]
+"""The estimate of a text for a model."""
 
 IMAGE_TOKENS: Final = 1_200
 _CHARS4_IMAGE: Final = 4_800
@@ -122,6 +127,13 @@ def size_of(message: Message, count: TokenCounter | None = None) -> Size:
     """The size of one message, by a tokenizer or else by a guess."""
     parts = parts_of(message)
     return parts.size(sum(map(count or guess_tokens, parts.texts)))
+
+
+def sizes_of(messages: Sequence[Message], count: TextsCounter) -> list[Size]:
+    """The size of each message, counted in one call."""
+    found = [parts_of(message) for message in messages]
+    counts = iter(count([text for parts in found for text in parts.texts]))
+    return [parts.size(sum(islice(counts, len(parts.texts)))) for parts in found]
 
 
 @dataclass(frozen=True, slots=True)

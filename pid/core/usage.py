@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from pid.core.speech import Estimator, Speech
 from pid.core.system_replay import replay
-from pid.core.tokens import Calibration, Message, Size, total
+from pid.core.tokens import Calibration, Message, Size, TokenCounter, calibration_for, total
 from pid.entries import Kind
 
 _ABSURD: Final = 1e15
@@ -147,6 +147,11 @@ def reported_gaps(speech: Speech, *, most_gaps: int = 32, most_entries: int = 40
         if len(gaps) == most_gaps:
             break
     return gaps
+
+
+def estimator_for(speech: Speech, model: str | None, count: TokenCounter | None = None) -> Estimator:
+    """The calibrated estimator for a model, corrected by what the session itself shows."""
+    return Estimator(corrected(calibration_for(model), reported_gaps(speech), model), count)
 
 
 _TELLING_TEXT: Final = 50  # a gap of fewer tokens tells of constants, not of the slope

@@ -1,6 +1,6 @@
 """The wire types of the context for a model, and of how much of its window is used."""
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
@@ -47,8 +47,6 @@ class PruneToolResults(Wire):
 class ContextParams(SessionParams):
     """Builds the messages that the model sees at a leaf. Nothing is written."""
 
-    LATER: ClassVar[frozenset[str]] = frozenset({"include_usage"})
-
     #: Absent: the leaf. Null: before the first entry, an empty context.
     leaf_id: str | UnsetType | None = UNSET
     #: `agent`: pi's agent messages, with all roles; `llm`: only those of a model; `anthropic`: a `payload`.
@@ -78,8 +76,6 @@ class AnthropicPayload(Wire):
 
 class ContextResult(Wire):
     """The context."""
-
-    LATER: ClassVar[frozenset[str]] = frozenset({"context_usage"})
 
     messages: list[RawMessage] | None = None  #: The messages, oldest first.
     payload: AnthropicPayload | None = None  #: With `format: "anthropic"`, instead of `messages`.

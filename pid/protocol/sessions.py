@@ -139,7 +139,7 @@ class OpenParams(Wire):
 
 
 class ContinueParams(Wire):
-    """Opens the session of a directory that was used last, or makes one."""
+    """Opens the one of a directory's sessions whose file was written last, or makes one."""
 
     cwd: AbsolutePath  #: The working directory.
     #: Where to look and to create. Default: pi's directory for `cwd`.

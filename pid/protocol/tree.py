@@ -1,6 +1,6 @@
 """The wire types of one session's tree: appending, moving the leaf, reading."""
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 from msgspec import UNSET, UnsetType, field
 
@@ -49,8 +49,6 @@ class Placement(SessionParams):
 class AppendParams(Placement):
     """Appends one entry, or a raw message of the Messages API as the entries that it becomes, and moves the leaf."""
 
-    LATER: ClassVar[frozenset[str]] = frozenset({"include_usage"})
-
     entry: SentEntry = field(default_factory=not_sent)  #: The entry; not beside `message`.
     format: Literal["anthropic"] | None = None  #: With `message`: what it is.
     #: A raw API message: the assistant's reply, or a user message with its results.
@@ -66,8 +64,6 @@ class AppendParams(Placement):
 
 class AppendBatchParams(Placement):
     """Appends a chain of entries, each under the one before, in one write: all or none."""
-
-    LATER: ClassVar[frozenset[str]] = frozenset({"include_usage"})
 
     entries: list[SentEntry]  #: The entries, first one first.
 
@@ -87,8 +83,6 @@ class Appended(Wire):
 class AppendResult(Appended):
     """The entry is in the file."""
 
-    LATER: ClassVar[frozenset[str]] = frozenset({"compaction", "context_usage"})
-
     entry_id: str  #: The entry's id; of several, the last one's.
     entry_ids: list[str] | None = None  #: With `format`: the ids of all entries that the message became.
     warnings: list[ContextWarning] | None = None  #: With `format`: what of the message is not sent again.
@@ -96,8 +90,6 @@ class AppendResult(Appended):
 
 class AppendBatchResult(Appended):
     """The entries are in the file."""
-
-    LATER: ClassVar[frozenset[str]] = frozenset({"compaction", "context_usage"})
 
     entry_ids: list[str]  #: The entries' ids, in the order sent.
 
@@ -113,8 +105,6 @@ class SummarizeOptions(Wire):
 class SetLeafParams(SessionParams):
     """Moves the leaf: the next append attaches there."""
 
-    LATER: ClassVar[frozenset[str]] = frozenset({"summarize", "work_done_token"})
-
     entry_id: str | None  #: The new leaf. Null: before the first entry.
     expected_leaf_id: str | UnsetType | None = UNSET  #: Fail with 1003 unless this is the leaf exactly.
     #: Summarise the branch that is left, under the new leaf.
@@ -124,8 +114,6 @@ class SetLeafParams(SessionParams):
 
 class SetLeafResult(Wire):
     """The leaf has moved."""
-
-    LATER: ClassVar[frozenset[str]] = frozenset({"branch_summary_entry_id"})
 
     leaf_id: str | None  #: The leaf now.
     previous_leaf_id: str | None  #: The leaf before.

@@ -10,9 +10,11 @@ from collections.abc import Awaitable, Callable, Iterator
 from itertools import chain
 from typing import Final
 
-from pid.adapters.journal import Journal, Span, changed_on_disk
+from pid.adapters.failures import changed_on_disk
+from pid.adapters.journal import Journal
 from pid.adapters.replacing import DRAFT, keep, take_name
 from pid.core.migration import migrated_entry, migrated_header
+from pid.core.spans import Span
 from pid.core.tree import Tree
 from pid.errors import PidError, SessionNotFound, WriteFailed
 from pid.service.session import Session
@@ -39,7 +41,10 @@ async def rewrite(session: Session, journal: Journal, in_thread: InThread) -> No
             await asyncio.sleep(0)
         await _read(draft, tree)
         if not _continues(tree, session.tree):
-            message = f"{journal.path} cannot be made a file of version 3 without changing its tree."
+            message = (
+                f"{journal.path} cannot be made a file of version 3: a damaged line would be an entry there. "
+                "`pid doctor` names the line; take it out, and open the file again."
+            )
             raise WriteFailed(message, errno=errno.EINVAL, outcome="notWritten", retryable=False)
         await in_thread(lambda: keep(journal, draft))
         take_name(journal, draft)

@@ -9,7 +9,8 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from pid.adapters.journal import Found, Journal, changed_on_disk
+from pid.adapters.failures import changed_on_disk
+from pid.adapters.journal import Found, Journal
 from pid.adapters.memory import MemoryJournal
 from pid.core.lines import DAMAGED, PROVEN, UNCLEAN
 from pid.core.tree import ROOT, Change, Tree

@@ -5,41 +5,96 @@ decides which file a session lives in; it writes no entry itself and knows no JS
 """
 
 import asyncio
+import errno
 import hashlib
 import os
-from typing import Final
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, TypeVar
 
+import msgspec
 import orjson
 from msgspec import UNSET
 
 from pid.adapters.catalog import Places, file_name, find_by_id
+from pid.adapters.files import tellable
 from pid.adapters.journal import Journal
 from pid.adapters.memory import MemoryJournal
 from pid.core.appending import read_sent
 from pid.core.overlay import plan_append
 from pid.core.tree import ROOT, Tree
 from pid.entries import FORMAT_VERSION, iso_of
-from pid.errors import EntryNotFound, SessionExists, SessionNotFound
-from pid.protocol import CreateParams, OpenParams, Placement, SettingsUpdate
+from pid.errors import (
+    EntryNotFound,
+    ReadFailed,
+    SessionChangedOnDisk,
+    SessionExists,
+    SessionNotFound,
+    WriteFailed,
+)
+from pid.protocol import CreateParams, OpenParams, Placement, SessionState, SettingsUpdate
+from pid.service.compactor import Compactor, Workshop
 from pid.service.session import Session, Surroundings
+from pid.service.watch import Watch
 from pid.service.writing import WriteOrder
 
+T = TypeVar("T")
+
 _SUFFIX_LENGTH: Final = 6
+_NOT_UTF8: Final = "its real path is not UTF-8, so no message can name it. Rename what is not."
 
 
 class Resident:
-    """An open session with its write order."""
+    """An open session with its write order, its compactions, and the watch over its context.
 
-    def __init__(self, session: Session) -> None:
+    Its file stays open while somebody holds it.
+    """
+
+    def __init__(self, session: Session, workshop: Workshop) -> None:
         self.session = session
         self.order = WriteOrder(session)
+        self.compactor = Compactor(session, self.order, workshop)
+        self.watch = Watch(self.compactor)
+        self.order.grown = self.watch.grown
+        self._holders = 0
+        self._moved = asyncio.Event()
+
+    def state(self) -> SessionState:
+        """The session as it is now."""
+        running = self.compactor.running
+        return msgspec.structs.replace(self.session.state(), compaction=running.told() if running else None)
+
+    def hold(self) -> Callable[[], None]:
+        """Keeps the file from being closed until what is returned is called."""
+        self._holders += 1
+        return self._release
+
+    def _release(self) -> None:
+        self._holders -= 1
+        self._moved.set()
+
+    async def close(self) -> None:
+        """Cancels what is being summarised; gives the file back once all who hold it are done, and all is written."""
+        self.watch.stop()
+        await self.compactor.stop()
+        while self._holders:
+            self._moved.clear()
+            await self._moved.wait()
+        await self.order.finished()
+        self.session.journal.close()
 
 
 class Store:
     """See the module. `layers` are the settings below those given at opening, the highest first."""
 
-    def __init__(self, places: Places, around: Surroundings, layers: tuple[SettingsUpdate | None, ...] = ()) -> None:
+    def __init__(
+        self,
+        places: Places,
+        around: Surroundings,
+        workshop: Workshop,
+        layers: tuple[SettingsUpdate | None, ...] = (),
+    ) -> None:
         self.places = places
+        self.workshop = workshop
         self.around = around
         self.layers = layers
         self._sessions: dict[str, Resident] = {}
@@ -69,8 +124,11 @@ class Store:
     async def create(self, params: CreateParams) -> Resident:
         """A new session, open: its file with the header at once, or one in memory.
 
-        Raises `SessionExists`, `WriteFailed`.
+        Raises `SessionExists`, `WriteFailed`. A cancellation is too late: the file is there.
         """
+        return await _to_the_end(self._create(params))
+
+    async def _create(self, params: CreateParams) -> Resident:
         session_id = params.id or self.around.new_session_id()
         timestamp = iso_of(self.around.now())
         header = _header(session_id, timestamp, params)
@@ -81,6 +139,7 @@ class Store:
             journal = MemoryJournal(header, tree.rows)
         else:
             directory = self.places.directory(params.cwd, params.session_dir)
+            _refuse_unsayable(directory)
             journal = Journal.create(free_path(directory, session_id, timestamp), header, tree.rows)
         resident = self.keep(await self.load(journal, tree), params.settings)
         if params.name:
@@ -93,24 +152,45 @@ class Store:
             raise SessionExists(f"A session {session_id} is open already.", sessionId=session_id)
 
     async def open(self, params: OpenParams) -> Resident:
-        """The session of a file, read if it is not resident yet. Writes nothing.
+        """The session of a file as it is now, read if it is not resident yet. Writes nothing.
 
-        Raises `SessionNotFound`, `NotASession`, `ReadFailed`; `EntryNotFound` for an unknown `leafId`.
+        Cancelled in time, it counts nothing. Raises `SessionNotFound`, `NotASession`, `ReadFailed`; `EntryNotFound`
+        for an unknown `leafId`.
         """
         path = self._locate(params)
         while True:
             resident = self.at(path)
             if resident is not None:
-                resident.session.opens += 1
-                return resident
-            task = self._opening.get(path)
-            if task is None:
-                task = self._opening[path] = asyncio.create_task(self._open_file(path, params))
-                task.add_done_callback(lambda _: self._opening.pop(path, None))
-                return await asyncio.shield(task)
-            await asyncio.wait([task])
-            if task.cancelled() or task.exception():
-                return await asyncio.shield(task)
+                if await self._join(resident, path):
+                    return resident
+            elif task := self._opening.get(path):
+                await asyncio.wait([task])  # should it fail, that is the other's: this one tries itself
+            else:
+                return await self._begin(path, params)
+
+    async def _begin(self, path: str, params: OpenParams) -> Resident:
+        task = self._opening[path] = asyncio.create_task(self._open_file(path, params))
+        task.add_done_callback(lambda _: self._opening.pop(path, None))
+        try:
+            return await task
+        except asyncio.CancelledError:
+            if task.done() and not task.cancelled():
+                return task.result()  # the cancellation came too late
+            raise
+
+    async def _join(self, resident: Resident, path: str) -> bool:
+        """Counts an opening of a resident session, if that is still the one of `path` once its file was read on."""
+        resident.session.opens += 1
+        joined = False
+        try:
+            await resident.order.settled()
+            joined = self.at(path) is resident
+        except SessionChangedOnDisk:
+            pass
+        finally:
+            if not joined:
+                self._take_back(resident)
+        return joined
 
     async def close(self, session_id: str, *, force: bool = False) -> None:
         """Takes back one opening; with the last one, or `force`, the session leaves memory."""
@@ -118,34 +198,55 @@ class Store:
         if resident is None:
             self.get(session_id)
             return
-        resident.session.opens -= 1
-        if resident.session.opens > 0 and not force and not resident.session.lost:
-            return
-        if self._sessions.get(session_id) is resident:
-            del self._sessions[session_id]
-        await self._let_go(resident)
+        if task := self._take_back(resident, force=force):
+            await _to_the_end(asyncio.wait([task]))
 
-    async def _let_go(self, resident: Resident) -> None:
-        await resident.order.finished()
-        resident.session.journal.close()
+    def _take_back(self, resident: Resident, *, force: bool = False) -> asyncio.Task[None] | None:
+        """Takes back one opening; the closing of the file, if it was the last one."""
+        session = resident.session
+        session.opens -= 1
+        if session.opens > 0 and not force and not session.lost:
+            return None
+        if self._sessions.get(session.session_id) is resident:
+            del self._sessions[session.session_id]
+        return self._let_go(resident)
+
+    def _let_go(self, resident: Resident) -> asyncio.Task[None]:
+        task = asyncio.create_task(resident.close())
+        self._leaving.add(task)
+        task.add_done_callback(self._leaving.discard)
+        return task
 
     async def close_all(self) -> None:
-        """Finishes what is being written and gives everything back."""
-        for session_id in list(self._sessions):
-            await self.close(session_id, force=True)
+        """Finishes what is being written and read, and gives everything back; summaries are cancelled, all at once."""
+        residents = list(self._sessions.values())
+        for resident in residents:
+            resident.compactor.give_up()
+        for resident in residents:
+            self._take_back(resident, force=True)
+        if self._leaving:
+            await asyncio.wait(self._leaving)
 
     def _locate(self, params: OpenParams) -> str:
-        if params.path is not None:
-            return os.path.realpath(params.path)
-        found = find_by_id(params.id or "", self.places.directories(params.cwd))
+        found = params.path or find_by_id(params.id or "", self.places.directories(params.cwd))
         if found is None:
             raise SessionNotFound(f"There is no session with the id {params.id}.", reason="noFile")
-        return os.path.realpath(found)
+        path = os.path.realpath(found)
+        if (shown := tellable(path)) != path:
+            raise ReadFailed(f"{shown} cannot be opened: {_NOT_UTF8}", errno=errno.EILSEQ, path=shown)
+        return path
 
     def at(self, path: str) -> Resident | None:
-        """The open session whose file is at a real path."""
+        """The resident session of the file at `path`: under this name, or another one of the same file."""
+        try:
+            found = os.stat(path)
+        except OSError:
+            found = None
         for resident in self._sessions.values():
-            if resident.session.journal.path == path and not resident.session.lost:
+            journal = resident.session.journal
+            if resident.session.lost or not isinstance(journal, Journal):
+                continue
+            if journal.path == path or (found is not None and journal.is_file(found)):
                 return resident
         return None
 
@@ -183,15 +284,12 @@ class Store:
         found = self.places.files.of(session.cwd) if self.places.files else ()
         session.set_settings(given, *self.layers, *(settings.update for settings in found))
         session.settings_problems = tuple(problem for settings in found for problem in settings.problems)
-        other = self._sessions.get(session.session_id)
-        if other is not None and other.session.lost:
-            task = asyncio.create_task(self._let_go(other))
-            self._leaving.add(task)
-            task.add_done_callback(self._leaving.discard)
-        elif other is not None:
-            digest = hashlib.sha256(os.fsencode(session.journal.path or session.epoch)).hexdigest()
+        digest = hashlib.sha256(os.fsencode(session.journal.path or session.epoch)).hexdigest()
+        while (other := self._sessions.get(session.session_id)) and not other.session.lost:
             session.session_id += f"~{digest[:_SUFFIX_LENGTH]}"
-        resident = self._sessions[session.session_id] = Resident(session)
+        if other is not None:
+            self._let_go(other)
+        resident = self._sessions[session.session_id] = Resident(session, self.workshop)
         return resident
 
     async def _name(self, resident: Resident, name: str) -> None:
@@ -205,6 +303,24 @@ def free_path(directory: str, session_id: str, timestamp: str) -> str:
     if found := find_by_id(session_id, iter((directory,))):
         raise SessionExists(f"There is a session {session_id} already: {found}.", path=found)
     return os.path.join(directory, file_name(session_id, timestamp))
+
+
+async def _to_the_end(work: Coroutine[Any, Any, T]) -> T:
+    """What cannot be given up any more: a cancellation is ignored, and its result comes."""
+    task = asyncio.ensure_future(work)
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError:
+            continue
+    return task.result()
+
+
+def _refuse_unsayable(directory: str) -> None:
+    path = os.path.realpath(directory)
+    if (shown := tellable(path)) != path:
+        message = f"Nothing was written to {shown}: {_NOT_UTF8}"
+        raise WriteFailed(message, errno=errno.EILSEQ, outcome="notWritten", retryable=False)
 
 
 def _header(session_id: str, timestamp: str, params: CreateParams) -> bytes:

@@ -76,7 +76,7 @@ class _Group:
 
 
 class WriteOrder:
-    """The writes of one session; see the module."""
+    """The writes of one session; see the module. `grown` is called behind what others wrote."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -84,6 +84,7 @@ class WriteOrder:
         self._task: asyncio.Task[None] | None = None
         self._last: asyncio.Future[Written] | None = None
         self._reading: asyncio.Future[None] | None = None
+        self.grown: Callable[[], None] = lambda: None
 
     @property
     def busy(self) -> bool:
@@ -288,6 +289,7 @@ class WriteOrder:
         revision = session.log.add(rows[-1] + 1 if rows else 0, touched)
         moves, names = moved(previous_leaf_id, session.leaf_id), renamed(name, tree.name)
         tell_change(session, Changed(revision, shown, touched, session.leaf_id, moves, names, "external"))
+        self.grown()
 
     def _answer(self, group: _Group) -> None:
         last = group.last

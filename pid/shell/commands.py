@@ -1,7 +1,7 @@
-"""The commands for people: `pid tree`, `context`, `doctor`, `prompt` and `demo`.
+"""The commands for people: `pid tree`, `context`, `compact`, `doctor`, `prompt` and `demo`.
 
 All but `prompt` start a daemon of their own and ask it over the wire, so that what people see is what programs get.
-None of them writes to a session. Exit codes: 0; 1 for what `doctor` found and a `demo` that fails; 2 for what
+Only `compact` writes to a session. Exit codes: 0; 1 for what `doctor` found and a `demo` that fails; 2 for what
 cannot be shown. What they need is imported when one is run: serving does not wait for it.
 """
 
@@ -33,6 +33,12 @@ def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
     command.add_argument("file", metavar="FILE")
     command.add_argument("--format", choices=FORMATS, default="llm", help="the form of the messages (default: llm)")
     command.add_argument("--leaf", metavar="ID", help="at this entry instead")
+    command = _command(subparsers, "compact", _compact, "summarise the older part of a session's context")
+    command.add_argument("file", metavar="FILE")
+    command.add_argument("--preview", action="store_true", help="only say what it would do; write nothing")
+    command.add_argument("--summarizer", choices=("auto", "anthropic", "extractive"), help="what writes the summary")
+    command.add_argument("--keep", type=_tokens, metavar="TOKENS", help="how much of the newest to keep as it is")
+    command.add_argument("--instructions", metavar="TEXT", help="what the summary should look after")
     command = _command(subparsers, "doctor", _doctor, "look for damage in session files, entry by entry")
     command.add_argument("files", metavar="FILE", nargs="+")
     command = _command(subparsers, "prompt", _prompt, "print the system prompt for a directory")
@@ -47,6 +53,13 @@ def _command(
     command.add_argument("--json", action="store_true", help="print JSON, in the shapes of the protocol")
     command.set_defaults(run=run, perform=perform, name=name)
     return command
+
+
+def _tokens(text: str) -> int:
+    count = int(text)
+    if count < 0:
+        raise ValueError
+    return count
 
 
 def run(args: argparse.Namespace) -> int:
@@ -90,6 +103,12 @@ async def _context(args: argparse.Namespace, screen: "Screen") -> int:
     from pid.shell.views import show_context
 
     return await show_context(args, screen)
+
+
+async def _compact(args: argparse.Namespace, screen: "Screen") -> int:
+    from pid.shell.compact_command import compact
+
+    return await compact(args, screen)
 
 
 async def _doctor(args: argparse.Namespace, screen: "Screen") -> int:

@@ -28,6 +28,8 @@ SAMPLE: Final = files("pid") / "data/sample-session.jsonl"
 QUESTION: Final = "How would I see which rows end in half a cent?"
 ANSWER: Final = "`tally rows 2025-02 --fraction 0.005` lists them: nine, all of them in dollars."
 LABEL: Final = "half cents"
+KEPT: Final = 300  # tokens of the newest messages that the compaction keeps: the sample is small
+SHOWN: Final = 8
 
 
 class Exchange(msgspec.Struct):
@@ -261,6 +263,23 @@ def _told(messages: list[dict[str, Any]]) -> Iterator[Line]:
         yield [("      ", ""), (f"{message['role']:10} ", "bold"), (" ".join(text.split()), "")]
 
 
+async def compact(demo: Demo) -> None:
+    demo.step("A compaction makes room: without a model here, so no network and no key are needed.")
+    before = await demo.ask(SessionCalls.get_context_usage, session_id=demo.session_id)
+    demo.came(f"{before.tokens:,} tokens ({before.source})")
+    result = await demo.ask(
+        SessionCalls.compact, session_id=demo.session_id, summarizer="extractive", keep_recent_tokens=KEPT
+    )
+    demo.came(f"{result.entry_id}: {result.tokens_before:,} tokens before, {result.tokens_after:,} after")
+    demo.show([("      ", ""), (line, "dim")] for line in result.summary.splitlines()[:SHOWN])
+    demo.first_leaf = result.entry_id
+    demo.check("the context is smaller", result.tokens_after < result.tokens_before)
+    demo.check("nothing was taken out of the file", demo.path.read_bytes().startswith(demo.original))
+    context = await demo.ask(SessionCalls.build_context, session_id=demo.session_id, format="llm")
+    demo.came(f"{len(context.messages or [])} messages")
+    demo.check("the context begins with the new summary", context.entry_ids[0] == [result.entry_id])
+
+
 async def close(demo: Demo) -> None:
     demo.step("The session is closed, and its daemon is killed: no farewell.")
     entries = demo.client.session.get_entries
@@ -305,7 +324,7 @@ STEPS: Final[tuple[Callable[[Demo], Awaitable[None]], ...]] = (
     label,
     context_of_the_branch,
     context_of_the_main_line,
-    # A compaction belongs here, on the main line, whose last turn is long: the next steps then prove it too.
+    compact,
     close,
     reopen,
     compare,

@@ -160,8 +160,8 @@ def _diagnose(body: Buffer, error: Exception) -> Fault | Discarded:
     except msgspec.ValidationError:
         batch = bytes(body[:100]).lstrip()[:1] == b"["
         return Fault(INVALID_REQUEST, "a batch: send its messages one by one" if batch else "not an object")
-    except (msgspec.DecodeError, RecursionError) as later:  # behind the first thing that was wrong
-        return Fault(PARSE_ERROR, f"the message is not JSON: {later}")
+    except (msgspec.DecodeError, RecursionError) as worse:  # behind what does not fit: found only now
+        return _diagnose(body, worse)
     if loose.method is ABSENT and (loose.result is not ABSENT or loose.error is not ABSENT):
         return Discarded("a response that does not fit JSON-RPC 2.0")
     for name, value, allowed, must in (

@@ -7,7 +7,7 @@ files may hold, come out as `·`. rich is imported for a terminal only.
 import io
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from itertools import islice
 from typing import Final, TextIO
@@ -65,6 +65,25 @@ class Screen:
             self._out.flush()
         with suppress(OSError):
             self._err.write(self._name + "\n".join(map(self._safe, message.splitlines())) + "\n")
+
+    @contextmanager
+    def bar(self, title: str) -> Iterator[Callable[[str], None]]:
+        """A bar on the error stream while something goes on, with the words that it is given; in a pipe nothing."""
+        if not self._err.isatty():
+            yield lambda text: None
+            return
+        from rich.console import Console
+        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        columns = (
+            SpinnerColumn(),
+            TextColumn(title),
+            TextColumn("{task.description}", markup=False),
+            TimeElapsedColumn(),
+        )
+        with Progress(*columns, console=Console(file=self._err), transient=True) as progress:
+            task = progress.add_task("", total=None)
+            yield lambda text: progress.update(task, description=text.translate(_UNSENT))
 
     def flush(self) -> None:
         """Raises what the output raises: BrokenPipeError, or another OSError for a full disk."""

@@ -7,16 +7,21 @@ import asyncio
 import datetime
 import os
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
-import msgspec
+from msgspec import structs
 
 from pid import __version__
+from pid.adapters.anthropic import AnthropicSummarizer
 from pid.adapters.catalog import Places
+from pid.adapters.counting import CountingProcess
+from pid.adapters.editor import EditorSummarizer
 from pid.adapters.listing import Lister
 from pid.core.appending import Sent, read_sent
 from pid.core.overlay import Overlay, Planned, Stamp, plan_append, plan_move
+from pid.core.tree import ROOT
 from pid.protocol import (
     METHODS,
     NOTIFICATIONS,
@@ -57,6 +62,8 @@ from pid.protocol import (
     Wire,
 )
 from pid.service import answers, answers_tree
+from pid.service.aside import MOST_THREADS
+from pid.service.compactor import Workshop
 from pid.service.follow import follow
 from pid.service.forking import fork
 from pid.service.listing import Listings
@@ -64,13 +71,13 @@ from pid.service.notices import tell_change
 from pid.service.payloads import plan_api_message
 from pid.service.prompting import build_prompt
 from pid.service.session import Session, Surroundings
-from pid.service.store import Store
+from pid.service.store import Resident, Store
+from pid.service.summarizing import EXTRACTIVE, Summarizer
 from pid.service.writing import Plan, Written
+from pid.shell.compactions import Compactions
 from pid.shell.folders import workspace_folders
 from pid.shell.progress import progress
 from pid.shell.rpc import RpcServer, after_response, register
-
-SUMMARIZERS: Final[list[str]] = []
 
 
 class ClientOutlet:
@@ -99,14 +106,17 @@ class Daemon:
         self.outlet = outlet
         self.max_message = max_message
         self.home = os.path.expanduser("~")
-        self.store = Store(Places.of(os.environ), around)
+        self.counting = CountingProcess()
+        self.planners = ThreadPoolExecutor(MOST_THREADS, thread_name_prefix="pid-planning")
+        self.store = Store(Places.of(os.environ), around, self.workshop())
         self.listings = Listings(self.store, lister, ())
         self.following: asyncio.Task[None] | None = None
         self.server = RpcServer(
             "pid", __version__, on_initialize=self.initialize, on_shutdown=self.shutdown, max_message=max_message
         )
         outlet.server = self.server
-        for method, handler in self.handlers().items():
+        self.compactions = Compactions(self.server, lambda: self.store)
+        for method, handler in (self.handlers() | self.compactions.handlers()).items():
             register(self.server, method, METHODS[method].params, handler)
 
     def handlers(self) -> dict[str, Callable[[Any], Awaitable[Any]]]:
@@ -141,48 +151,57 @@ class Daemon:
             session_dir=options.session_dir,
             trusted_roots=options.trusted_roots,
         )
-        self.store = Store(places, self.around, (options.settings,))
+        summarizers = (EditorSummarizer(self.compactions.ask, client.summarize), AnthropicSummarizer(os.environ))
+        self.store = Store(places, self.around, self.workshop(*summarizers), (options.settings,))
         self.listings = Listings(self.store, self.lister, workspace_folders(params))
         self.following = asyncio.create_task(follow(self.store.orders))
         return PidServerCapability(
             protocol_version=min(client.protocol_version, PROTOCOL_VERSION),
-            methods=sorted(METHODS),
+            methods=sorted(name for name, method in METHODS.items() if method.direction == "toServer"),
             notifications=sorted(NOTIFICATIONS),
-            summarizers=SUMMARIZERS,
+            summarizers=[*(one.name for one in summarizers if one.is_available), EXTRACTIVE],
             limits=Limits(max_message_bytes=self.max_message),
         )
+
+    def workshop(self, *summarizers: Summarizer) -> Workshop:
+        """What compactions share, with these summarizers."""
+        return Workshop(summarizers, self.counting.count, self.planners)
 
     async def shutdown(self) -> None:
         """Ends what does not end by itself; writes that were received are finished."""
         if self.following is not None:
             self.following.cancel()
         await self.store.close_all()
+        self.planners.shutdown(wait=False, cancel_futures=True)
 
     async def create(self, params: CreateParams) -> SessionState:
-        return (await self.store.create(params)).session.state()
+        return (await self.store.create(params)).state()
 
     async def open(self, params: OpenParams) -> SessionState:
-        return (await self.store.open(params)).session.state()
+        return (await self.store.open(params)).state()
 
     async def continue_recent(self, params: ContinueParams) -> ContinueResult:
         resident, created = await self.listings.continue_recent(params)
-        return ContinueResult(created=created, **msgspec.structs.asdict(resident.session.state()))
+        return ContinueResult(created=created, **structs.asdict(resident.state()))
 
     async def fork(self, params: ForkParams) -> SessionState:
-        return (await fork(self.store, params)).session.state()
+        return (await fork(self.store, params)).state()
 
     async def list_sessions(self, params: ListParams) -> ListResult:
         with progress(self.server, params.work_done_token, "Listing sessions") as tell:
             return await self.listings.page(params, tell)
 
     async def configure(self, params: ConfigureParams) -> Settings:
-        return (await self._settled(params.session_id)).configure(params.settings)
+        settings = (await self._settled(params.session_id)).configure(params.settings)
+        self.store.get(params.session_id).watch.configured()
+        return settings
 
     async def close(self, params: CloseParams) -> None:
         await self.store.close(params.session_id, force=params.force)
 
     async def get_state(self, params: StateParams) -> SessionState:
-        return (await self._settled(params.session_id)).state()
+        session = await self._settled(params.session_id)
+        return self.store.get(session.session_id).state()
 
     async def append(self, params: AppendParams) -> AppendResult:
         if params.format is not None:
@@ -203,13 +222,20 @@ class Daemon:
         return AppendBatchResult(entry_ids=list(written.planned.entry_ids), **fields)
 
     async def set_leaf(self, params: SetLeafParams) -> SetLeafResult:
-        plan = partial(_plan_move, params)
-        written, session = await self._write(params.session_id, plan, "setLeaf")
+        resident = self.store.get(params.session_id)
+        session = resident.session
+        if params.summarize:
+            written = await self.compactions.move(resident, params)
+            after_response(partial(tell_change, session, written.change))
+        else:
+            written = await self._write(resident, partial(_plan_move, params), "setLeaf")
+        resident.watch.moved(written.planned)
         return SetLeafResult(
             leaf_id=written.planned.leaf_id,
             previous_leaf_id=written.planned.previous_leaf_id,
             revision=written.revision,
             epoch=session.epoch,
+            branch_summary_entry_id=written.planned.entry_ids[0] if params.summarize else None,
         )
 
     async def get_tree(self, params: TreeParams) -> TreeResult:
@@ -222,7 +248,13 @@ class Daemon:
         return await answers.get_entries(await self._settled(params.session_id), params)
 
     async def build_context(self, params: ContextParams) -> ContextResult:
-        return await answers.build_context(await self._settled(params.session_id), params)
+        session = await self._settled(params.session_id)
+        found = await answers.build_context(session, params)
+        if not params.include_usage:
+            return found
+        gauge = self.store.get(params.session_id).compactor.gauge
+        leaf = ROOT if found.leaf_id is None else session.tree.find(found.leaf_id)
+        return structs.replace(found, context_usage=await gauge.usage(leaf))
 
     async def build_prompt(self, params: PromptParams) -> PromptResult:
         agent_dir, loop = self.store.places.agent_dir, asyncio.get_running_loop()
@@ -233,26 +265,31 @@ class Daemon:
     async def _settled(self, session_id: str) -> Session:
         """The session once the writes that came before are done."""
         resident = self.store.get(session_id)
+        after_response(resident.hold())
         await resident.order.settled()
         return resident.session
 
     async def _append(self, params: Placement, plan: Plan) -> tuple[Written, dict[str, Any]]:
-        written, session = await self._write(params.session_id, plan, "append")
+        resident = self.store.get(params.session_id)
+        written = await self._write(resident, plan, "append")
         planned = written.planned
+        usage, running = await resident.watch.appended(planned, wanted=params.include_usage)
         return written, {
+            "context_usage": usage,
+            "compaction": running,
             "parent_id": planned.parent_id,
             "leaf_id": planned.leaf_id,
             "revision": written.revision,
-            "epoch": session.epoch,
+            "epoch": resident.session.epoch,
             "duplicate": planned.duplicate or None,
         }
 
-    async def _write(self, session_id: str, plan: Plan, cause: str) -> tuple[Written, Session]:
+    async def _write(self, resident: Resident, plan: Plan, cause: str) -> Written:
         """Writes, and tells the change behind the answer."""
-        resident = self.store.get(session_id)
+        after_response(resident.hold())
         written = await resident.order.write(plan, cause)
         after_response(partial(tell_change, resident.session, written.change))
-        return written, resident.session
+        return written
 
 
 def _plan_append(params: Placement, entries: list[Sent], overlay: Overlay, stamp: Stamp) -> Planned:

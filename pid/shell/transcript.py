@@ -23,9 +23,15 @@ _IMAGE_SHARE: Final = 3 / 4  # of the length of base64
 
 def transcript(result: ContextResult) -> Iterator[Line]:
     """A heading for each message, then its text, indented."""
-    messages = result.messages or []
+    if result.payload is not None and result.payload.system is not msgspec.UNSET:
+        yield [(f"{MARKS['system'][0]} system", "dim")]
+        yield from (
+            [("  ", ""), (part, "dim")] for text, _ in _content(result.payload.system) for part in text.splitlines()
+        )
+        yield []
+    messages = result.payload.messages if result.payload else result.messages or []
     for message, entry_ids in zip(messages, result.entry_ids, strict=True):
-        value = _value(message)
+        value = _value(message) if isinstance(message, msgspec.Raw) else message
         role = value.get("role") if isinstance(value, dict) else None
         who = role if isinstance(role, str) else "message"
         mark, style = MARKS.get(who, ("▪", "dim"))
@@ -91,9 +97,19 @@ def _call_block(block: dict[str, Any]) -> tuple[str, str]:
     return f"→ {_text(block.get('name'))} {_json(block.get('arguments'))}", "cyan"
 
 
+def _api_call_block(block: dict[str, Any]) -> tuple[str, str]:
+    return f"→ {_text(block.get('name'))} {_json(block.get('input'))}", "cyan"
+
+
+def _api_result_block(block: dict[str, Any]) -> tuple[str, str]:
+    said = "\n".join(text for text, _ in _content(block.get("content")))
+    return f"← {said}", "red" if block.get("is_error") else "dim"
+
+
 def _image_block(block: dict[str, Any]) -> tuple[str, str]:
-    size = int(len(_text(block.get("data"))) * _IMAGE_SHARE)
-    return f"[{_text(block.get('mimeType')) or 'image'}, {size:,} bytes]", "blue"
+    source: dict[str, Any] = block["source"] if isinstance(block.get("source"), dict) else block
+    size = int(len(_text(source.get("data"))) * _IMAGE_SHARE)
+    return f"[{_text(source.get('mimeType') or source.get('media_type')) or 'image'}, {size:,} bytes]", "blue"
 
 
 _BLOCKS: Final[dict[str, Callable[[Any], tuple[str, str]]]] = {
@@ -101,6 +117,8 @@ _BLOCKS: Final[dict[str, Callable[[Any], tuple[str, str]]]] = {
     "thinking": _thinking_block,
     "toolCall": _call_block,
     "image": _image_block,
+    "tool_use": _api_call_block,
+    "tool_result": _api_result_block,
 }
 
 

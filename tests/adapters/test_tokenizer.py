@@ -12,8 +12,9 @@ from collections.abc import Callable
 
 import pytest
 import tiktoken_ext.openai_public as published
+from anyio import to_process
 
-from pid.adapters.tokenizer import PATTERN, PIECE_CHARACTERS, RANKS_SHA256, Tokenizer, read_ranks
+from pid.adapters.tokenizer import PATTERN, PIECE_CHARACTERS, RANKS_SHA256, Tokenizer, count_texts, read_ranks
 from pid.core.tokens import TokenCounter
 
 
@@ -95,6 +96,12 @@ def test_many_threads_load_once() -> None:
     for thread in threads:
         thread.join()
     assert len(reads) == 1
+
+
+@pytest.mark.anyio
+async def test_a_process_of_its_own_counts(count: TokenCounter) -> None:
+    texts = ["hello world", "", "<|endoftext|>", "日本語" * 50_000]
+    assert await to_process.run_sync(count_texts, texts) == [count(text) for text in texts]
 
 
 def test_importing_it_loads_nothing() -> None:

@@ -216,7 +216,7 @@ def _compact(entries: list[Json], window: int) -> None:
     except NothingToCompact:
         return
     before = next((entry for entry in reversed(entries) if entry["type"] == "compaction"), {})
-    material = Material(before.get("summary", ""), recorded(before.get("details")))
+    material = Material(ESTIMATOR.text, before.get("summary", ""), recorded(before.get("details")))
     for entry_id, message in view.said(planned.begin, planned.turn_start):
         material.add(entry_id, message)
     for entry_id, message in view.said(planned.turn_start, planned.cut):
@@ -226,7 +226,7 @@ def _compact(entries: list[Json], window: int) -> None:
     _append(
         entries,
         "compaction",
-        summary=summary(material, window, ESTIMATOR.text).text(),
+        summary=summary(material, window).text(),
         firstKeptEntryId=view.first_kept(planned),
         tokensBefore=planned.tokens_before,
         details={"readFiles": material.files.read_files, "modifiedFiles": material.files.modified_files},

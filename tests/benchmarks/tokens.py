@@ -12,10 +12,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from statistics import median
 
-from pid.adapters.tokenizer import Tokenizer
+from pid.adapters.tokenizer import count_texts
 from pid.core.context import entries_in_effect
 from pid.core.speech import Estimator, Speech, speech_of
-from pid.core.tokens import TokenCounter, calibration_for
+from pid.core.tokens import TextsCounter, calibration_for
 from pid.core.usage import Gap, corrected, reported_gaps
 from tests.interop import FOLDER
 from tests.trees import load
@@ -23,7 +23,7 @@ from tests.trees import load
 REAL = FOLDER / "real-session-v1.jsonl"
 
 
-def speech_at_leaf(path: Path, count: TokenCounter | None = None) -> Speech:
+def speech_at_leaf(path: Path, count: TextsCounter | None = None) -> Speech:
     """What the entries in effect say after the last entry of a session file."""
     session = load(path.read_bytes())
     effect = entries_in_effect(session.tree, session.tree.last, session.bodies)
@@ -55,7 +55,7 @@ def learning(gaps: Sequence[Gap]) -> list[float]:
 def table(path: Path) -> list[tuple[str, float, float, float]]:
     """A row for each estimator: its name, and `errors`."""
     rows = []
-    for name, count in (("o200k", Tokenizer().load()), ("guess", None)):
+    for name, count in (("o200k", counted), ("guess", None)):
         speech = speech_at_leaf(path, count)
         gaps = gaps_of(speech)
         calibration = calibration_for(gaps[0].model)
@@ -63,6 +63,12 @@ def table(path: Path) -> list[tuple[str, float, float, float]]:
         rows.append((f"calibrated, {name}, corrected", *errors(gaps, learning(gaps))))
     by_chars4 = (sum(Estimator().entry(speech, speech[place]) for place in gap.places) for gap in gaps)
     return [*rows, ("characters / 4", *errors(gaps, by_chars4))]
+
+
+def counted(texts: Sequence[str]) -> list[int]:
+    found = count_texts(texts)
+    assert found is not None  # the tokenizer's data ship with the package
+    return found
 
 
 def main() -> None:

@@ -93,6 +93,10 @@ def nonsense(message: Message) -> None:
     os.write(1, header(len(body)) + body)
 
 
+def misread(message: Message) -> None:
+    send(id=None, error={"code": -32700, "message": "what was that?"})
+
+
 def half(message: Message) -> None:
     os.write(1, header(1000) + b"{")
     os._exit(0)
@@ -143,6 +147,7 @@ HABITS = {
     "fail": fail,
     "goDeaf": go_deaf,
     "half": half,
+    "misread": misread,
     "nonsense": nonsense,
     "notify": notify,
     "readSlowly": read_slowly,

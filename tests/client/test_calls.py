@@ -9,9 +9,10 @@ import msgspec
 import pytest
 from mypy import api
 
-from pid.client import pages, plain, raw
-from pid.client.calls import Request, SessionCalls
+from pid.client import Client, Request, SessionCalls, pages, plain, raw
+from pid.client.calls import PromptCalls
 from pid.protocol import METHODS
+from pid.protocol.base import wire_name
 
 EXAMPLE = """
 from pid.client import Client, pages
@@ -33,8 +34,16 @@ async def example(client: Client) -> None:
 """
 
 
+ROWS = {
+    f"{noun}/{attribute}": row
+    for noun, calls in {"session": SessionCalls, "prompt": PromptCalls}.items()
+    for attribute, row in vars(calls).items()
+    if isinstance(row, Request)
+}
+
+
 def test_every_request_that_the_daemon_serves_is_a_method() -> None:
-    rows = {row.name: row for row in vars(SessionCalls).values() if isinstance(row, Request)}
+    rows = {row.name: row for row in ROWS.values()}
     served = {row.name: row for row in METHODS.values() if row.direction == "toServer"}
     assert rows.keys() == served.keys()
     for name, row in rows.items():
@@ -43,11 +52,16 @@ def test_every_request_that_the_daemon_serves_is_a_method() -> None:
 
 
 def test_methods_are_called_as_on_the_wire() -> None:
-    for attribute, row in vars(SessionCalls).items():
-        if isinstance(row, Request):
-            head, *rest = attribute.split("_")
-            assert row.name == "session/" + head + "".join(word.capitalize() for word in rest)
-            assert getattr(SessionCalls, attribute).__doc__ == row.params.__doc__
+    for called, row in ROWS.items():
+        assert row.name == wire_name(called)
+        assert row.__doc__ == row.params.__doc__
+
+
+def test_each_noun_is_there() -> None:
+    client = Client((), None, 1.0)
+    for called in ROWS:
+        noun, verb = called.split("/")
+        assert callable(getattr(getattr(client, noun), verb))
 
 
 def test_type_checkers_know_params_and_results(tmp_path: Path, pytestconfig: pytest.Config) -> None:

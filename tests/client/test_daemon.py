@@ -68,6 +68,11 @@ async def test_a_session_from_its_making_to_its_reopening(client: Client, tmp_pa
     assert Path(str(state.path)).parent == tmp_path
 
 
+async def test_a_prompt_of_another_noun(client: Client, tmp_path: Path) -> None:
+    built = await client.prompt.build(cwd=str(tmp_path), discover=False, date="2026-01-31")
+    assert "2026-01-31" in built.prompt
+
+
 async def test_settings_go_with_the_start(tmp_path: Path) -> None:
     options = InitializationOptions(session_dir=str(tmp_path), settings=SettingsUpdate(durability="written"))
     async with Client.spawn(log="capture", options=options) as client:

@@ -171,6 +171,7 @@ async def test_all_pending_calls_learn_that_the_daemon_died(client: Client) -> N
     ("habit", "why"),
     [
         ("nonsense", "the connection broke: it sent what is no message"),
+        ("misread", r"the connection broke: it could not read a message: what was that\?"),
         ("half", "the connection broke: a message cannot be taken: CutOff"),
         ("closeOutput", "has closed its output"),
     ],

@@ -199,7 +199,7 @@ def test_a_broken_message_of_each_role() -> None:
 
 def test_deep_arguments() -> None:
     deep: Any = "x"
-    for _ in range(5000):
+    for _ in range(50_000):
         deep = {"a": deep}
     assert Built(user("a"), assistant(call("c", deep=deep)), result("c")).messages[1]["content"][0]["input"] == {}
     stored = (

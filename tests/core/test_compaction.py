@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pid.core.compaction import EXPECTED_SUMMARY, Breaker, Limits, is_due, left_rows
+from pid.core.compaction import EXPECTED_SUMMARY, Breaker, Limits, is_due, left_rows, system_message
 from pid.core.tree import ROOT
 from pid.errors import NothingToCompact
 from pid.protocol import Overflow
@@ -241,6 +241,18 @@ def test_three_failures_in_a_row_open_the_breaker() -> None:
         breaker = breaker.after(freed)
     assert breaker.is_open
     assert not breaker.after(1).is_open
+
+
+def test_the_system_prompt_goes_on_with_the_compaction() -> None:
+    found = view_of("s1=one u1*400 s2=two a1*400 e1(s2) u2*400 s3=three")
+    assert system_message(found.speech) == {"role": "system", "content": "one\n\nthree"}
+    data = view_of("u1 a1 c1(u1) s2=two u2").session.data
+    old = b'"summary":"c1","systemMessage":{"role":"system","content":"one"}'
+    assert system_message(view_of_bytes(data.replace(b'"summary":"c1"', old)).speech) == {
+        "role": "system",
+        "content": "one\n\ntwo",
+    }
+    assert system_message(view_of("u1 a1").speech) is None
 
 
 # A branch that is left

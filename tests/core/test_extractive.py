@@ -41,14 +41,14 @@ def result(call: str, text: str = "", failed: bool = False) -> Json:
 
 
 def material(*messages: Json, earlier: str = "", first: int = 1) -> Material:
-    found = Material(earlier)
+    found = Material(TOKENS, earlier)
     for number, message in enumerate(messages, first):
         found.add(f"e{number}", message)
     return found
 
 
 def text_of(*messages: Json, earlier: str = "", window: int = WINDOW, first: int = 1) -> str:
-    return summary(material(*messages, earlier=earlier, first=first), window, TOKENS).text()
+    return summary(material(*messages, earlier=earlier, first=first), window).text()
 
 
 def section(text: str, heading: str) -> list[str]:
@@ -244,11 +244,11 @@ def test_a_model_s_summary_loses_no_section_and_no_rule() -> None:
 
 
 def test_the_turn_that_an_earlier_summary_parted_is_no_news() -> None:
-    first = Material()
+    first = Material(TOKENS)
     first.add("e1", user("before"))
     first.add("e2", user("the big task, all of it"), in_turn_head=True)
     first.add("e3", said("first step"), in_turn_head=True)
-    text = summary(first, WINDOW, TOKENS).text()
+    text = summary(first, WINDOW).text()
     assert "## The Turn So Far" in text
     assert "- The user: as quoted at the end (entry e2)" in text
     later = text_of(said("second step"), earlier=text, first=9)
@@ -297,10 +297,10 @@ def test_where_there_is_not_room_for_all_the_rules_stay() -> None:
 
 
 def test_many_files_leave_room() -> None:
-    found = Material("", FileDetails(read_files=[f"r{n}.py" for n in range(5_000)], modified_files=[]))
+    found = Material(TOKENS, "", FileDetails(read_files=[f"r{n}.py" for n in range(5_000)], modified_files=[]))
     for number in range(3_000):
         found.add(f"e{number}", said("", ("c", "edit", {"path": f"src/module/file_{number:05}.py"})))
-    text = summary(found, WINDOW, TOKENS).text()
+    text = summary(found, WINDOW).text()
     assert TOKENS(text) <= 8_000
     assert len(taken_apart(text).files.modified_files) > 100
     assert len(found.files.modified_files) == 3_000

@@ -293,6 +293,22 @@ def test_a_number_of_any_length_is_compared(number):
     assert not same_entry(entry_sent, b'{"n":1,"type":"t"}')
 
 
+@pytest.mark.parametrize(
+    "entry_sent",
+    [
+        {"type": "session_info", "name": "cut \ud83d"},
+        {"type": "label", "targetId": "u1", "label": "cut \ud83d"},
+        {"type": "message", "message": {"role": "user", "content": "cut \ud83d"}},
+        {"type": "custom", "customType": "x", "cut \ud83d": ["\udc00"]},
+    ],
+)
+def test_half_of_a_surrogate_pair_is_stored_as_it_came(entry_sent):
+    raw = json.dumps(entry_sent).encode()
+    over = overlay()
+    plan_append(over, where(), [read_sent(raw, "entry")], stamp())
+    assert json.loads(over.lines[0]).items() >= entry_sent.items()
+
+
 def test_a_long_number_is_no_target():
     with pytest.raises(InvalidEntry):
         read_sent(b'{"type":"label","targetId":%b}' % (b"9" * 5000), "entry")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pid.core.prompts import SMALL_SUMMARY, SYSTEM, Capacity, Purpose, Task, fault, newest_parts, pieces, task
 from pid.core.speech import Estimator
 
-CHARS4 = Estimator()
+TOKENS = Estimator().text
 PURPOSES: tuple[Purpose, ...] = ("history", "turnPrefix", "branch")
 HEADINGS = (
     "## Goal",
@@ -85,6 +85,10 @@ def test_the_first_piece_updates_what_there_was_and_each_other_one_the_reply_bef
 # Sizes
 
 
+def sized(*parts: str) -> list[tuple[str, int]]:
+    return [(part, TOKENS(part)) for part in parts]
+
+
 def test_the_longest_reply() -> None:
     assert Capacity(200_000, 64_000).reply(16_384, "history") == 13_107
     assert Capacity(200_000, 64_000).reply(16_384, "turnPrefix") == 6_553
@@ -94,7 +98,7 @@ def test_the_longest_reply() -> None:
 
 
 def test_what_fits_is_one_request() -> None:
-    found = task("history", ["a", "b"], Capacity(), CHARS4, max_tokens=1_000, earlier="notes")
+    found = task("history", sized("a", "b"), Capacity(), TOKENS, max_tokens=1_000, earlier="notes")
     assert found.pieces == ("a\n\nb",)
     assert found.earlier == "notes"
 
@@ -106,15 +110,17 @@ def test_what_fits_is_one_request() -> None:
 )
 def test_every_request_fits_the_window(parts: list[str], window: int) -> None:
     max_tokens = window // 4
-    found = task("history", parts, Capacity(window, window), CHARS4, max_tokens=max_tokens)
+    found = task("history", sized(*parts), Capacity(window, window), TOKENS, max_tokens=max_tokens)
     for index in range(len(found.pieces)):
         request = found.request(index, "n" * 4 * max_tokens)
-        assert CHARS4.text(request.system) + CHARS4.text(request.prompt) + request.max_tokens <= window
+        assert TOKENS(request.system) + TOKENS(request.prompt) + request.max_tokens <= window
     assert "".join(found.pieces).replace("\n", "") == "".join(parts).replace("\n", "")
 
 
 def test_an_earlier_summary_that_is_too_long_becomes_part_of_the_conversation() -> None:
-    found = task("history", ["[User]: hi"], Capacity(4_000, 4_000), CHARS4, max_tokens=500, earlier="note\n" * 4_000)
+    found = task(
+        "history", sized("[User]: hi"), Capacity(4_000, 4_000), TOKENS, max_tokens=500, earlier="note\n" * 4_000
+    )
     assert found.earlier is None
     assert found.pieces[0].startswith("[Earlier summary]: note")
     assert len(found.pieces) > 2
@@ -122,18 +128,19 @@ def test_an_earlier_summary_that_is_too_long_becomes_part_of_the_conversation() 
 
 def test_a_part_is_cut_at_line_breaks_where_it_has_any() -> None:
     text = "".join(f"line number {n}\n" for n in range(1_000))
-    found = list(pieces([text], 500, CHARS4))
+    found = list(pieces(sized(text), 500, TOKENS))
     assert "".join(found) == text
     assert all(piece.endswith("\n") for piece in found)
-    assert all(CHARS4.text(piece) <= 500 for piece in found)
-    assert "".join(pieces(["x" * 9_000], 500, CHARS4)) == "x" * 9_000
+    assert all(TOKENS(piece) <= 500 for piece in found)
+    assert "".join(pieces(sized("x" * 9_000), 500, TOKENS)) == "x" * 9_000
 
 
 def test_the_newest_parts_stay_in_their_order() -> None:
-    parts = ["a" * 400, "b" * 400, "c" * 400]
-    assert newest_parts(parts, 250, CHARS4) == parts[1:]
-    assert newest_parts(parts, 10, CHARS4) == parts[2:]
-    assert newest_parts([], 10, CHARS4) == []
+    parts = sized("a" * 400, "b" * 400, "c" * 400)
+    assert newest_parts(parts, 250) == parts[1:]
+    assert newest_parts(parts, 10) == parts[2:]
+    assert newest_parts(parts, 1_000) == parts
+    assert newest_parts([], 10) == []
 
 
 # What is no summary

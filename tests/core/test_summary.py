@@ -83,7 +83,7 @@ def user(text: str) -> dict[str, str]:
 
 
 def test_the_newest_request_is_repeated_where_none_is_kept() -> None:
-    material = Material()
+    material = Material(len)
     material.add("e1", user("first"))
     material.add("e2", user("second"))
     material.add("e3", {"role": "assistant", "content": "ok"})
@@ -96,34 +96,34 @@ def test_the_newest_request_is_repeated_where_none_is_kept() -> None:
 
 def test_a_request_outlives_summaries_until_a_newer_one_comes() -> None:
     text = Summary("notes", Request("e1", "the request"), FILES).text()
-    material = Material(text)
+    material = Material(len, text)
     material.add("e5", {"role": "assistant", "content": "still at it"})
     again = material.summary("new notes")
     assert again.request == Request("e1", "the request")
     assert again.files == FILES
-    newer = Material(again.text())
+    newer = Material(len, again.text())
     newer.add("e9", user("something else"))
     assert newer.summary("newer notes").request == Request("e9", "something else")
 
 
 def test_the_head_of_a_turn_stands_under_its_own_heading() -> None:
-    found = Material().summary("the history", "the head")
+    found = Material(len).summary("the history", "the head")
     assert found.notes.startswith("the history\n\n")
     assert TURN_HEADING in found.notes
     assert found.notes.endswith("the head")
-    assert TURN_HEADING not in Material().summary("the history", " ").notes
+    assert TURN_HEADING not in Material(len).summary("the history", " ").notes
 
 
 def test_files_come_from_calls_details_and_earlier_text() -> None:
     call = {"type": "toolCall", "name": "edit", "arguments": {"path": "new.py"}}
     earlier = "notes\n\n<modified-files>\nold.py\n</modified-files>"
-    material = Material(earlier, FileDetails(read_files=["new.py", "read.py"], modified_files=[]))
+    material = Material(len, earlier, FileDetails(read_files=["new.py", "read.py"], modified_files=[]))
     material.add("e1", {"role": "assistant", "content": [call]})
     assert material.files == FileDetails(read_files=["read.py"], modified_files=["new.py", "old.py"])
 
 
 def test_the_head_of_a_turn_is_told_apart() -> None:
-    material = Material()
+    material = Material(len)
     material.add("e1", user("before"))
     material.add("e2", user("task"), in_turn_head=True)
-    assert (material.history, material.turn_head) == (["[User]: before"], ["[User]: task"])
+    assert (material.history, material.turn_head) == ([("[User]: before", 14)], [("[User]: task", 12)])

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pid.core.speech import Estimator, Speech
-from pid.core.tokens import Calibration, Size
-from pid.core.usage import Gap, corrected, fill, learned_overhead, reported, reported_gaps
-from pid.entries import Kind
+from pid.core.speech import Estimator, Speech, speech_of_path
+from pid.core.tokens import Calibration, Size, calibration_for
+from pid.core.usage import Gap, corrected, estimator_for, fill, learned_overhead, reported, reported_gaps
 from tests import interop
 from tests.plans import CHARS4, View, view, view_of, view_of_bytes
 
@@ -117,14 +116,9 @@ def test_the_system_prompt_counts_where_nothing_was_reported() -> None:
 
 def test_the_overhead_is_learned_from_the_first_report() -> None:
     def overhead(text: str, **prompts: int) -> int:
-        session = reporting(text, **prompts).session
-        path = session.tree.path(session.tree.last)
-
-        def read(rows: Any) -> list[list[Json]]:
-            return [[json.loads(session.stored(row))["message"]] if row in spoken else [] for row in rows]
-
-        spoken = [row for row in path if session.tree.kinds[row] in (Kind.USER, Kind.ASSISTANT)]
-        return learned_overhead(Speech(path, session.tree.kinds, read), CHARS4)
+        found = reporting(text, **prompts)
+        path = speech_of_path(found.session.tree, found.effect, found.session.bodies)
+        return learned_overhead(path, CHARS4)
 
     assert overhead("n1 u1*40 a1*40 u2*40 a2*40", a1=1_510, a2=9_999) == 1_500
     assert overhead("u1*400 a1*40", a1=10) == 0
@@ -175,6 +169,15 @@ def test_gaps_pull_the_slope_to_what_they_show() -> None:
     assert corrected(BASE, gaps, "m").slope == pytest.approx(1.6, abs=0.01)
     assert corrected(BASE, gaps, "m").error <= 0.18
     assert corrected(BASE, gaps, "another model") == BASE
+
+
+def test_an_estimator_knows_the_family_and_what_the_session_shows() -> None:
+    words = " ".join(f"u{n}*4000 a{n}" for n in range(20))
+    told = reporting(words, **{f"a{n}": 1_000 * (n + 1) for n in range(20)}).speech
+    assert estimator_for(told, "claude-x").calibration == calibration_for("claude-x")  # the trees' model is m1
+    learned = estimator_for(told, "m1").calibration
+    assert learned is not None
+    assert learned.tokens(told.size(told[0])) == pytest.approx(1_000, rel=0.05)
 
 
 def test_few_small_or_absurd_gaps_change_nothing() -> None:

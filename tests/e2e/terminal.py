@@ -5,6 +5,7 @@ import pty
 import struct
 import subprocess
 import sys
+import tempfile
 from fcntl import ioctl
 from pathlib import Path
 from termios import TIOCSWINSZ
@@ -19,6 +20,7 @@ ENV = {
     "PYTHONPATH": str(ROOT),
     "TZ": "UTC",
     "TERM": "xterm-256color",
+    "XDG_STATE_HOME": str(Path(tempfile.gettempdir(), "pid-tests")),  # for the daemon's log
 }
 
 

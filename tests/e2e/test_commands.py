@@ -262,3 +262,11 @@ def test_the_demo_holds(tmp_path: Path) -> None:
         "session/getEntries",
     }
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_payload_is_shown_block_by_block() -> None:
+    done = pid("context", "--format", "anthropic", str(SAMPLE))
+    assert done.returncode == 0, done.stderr
+    assert "● user" in done.stdout
+    assert "→ edit" in done.stdout
+    assert "← " in done.stdout

@@ -11,10 +11,19 @@ MARKER = "pid.leaf"
 Entry = dict[str, Any]
 
 
-def entries(path: Path) -> list[Entry]:
-    """The entries behind the header, in file order; a last line that is cut off is left out, others must be whole."""
+def entries(path: Path, *, torn: int = 0) -> list[Entry]:
+    """The entries behind the header, in file order; a last line that is cut off is left out.
+
+    Up to `torn` other lines may be broken (a kill came in the middle of a write, and the next append went behind it).
+    """
     whole, _, _ = path.read_bytes().rpartition(b"\n")
-    found = [json.loads(line) for line in whole.split(b"\n")]
+    found = []
+    for line in whole.split(b"\n"):
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            torn -= 1
+            assert torn >= 0, f"a broken line: {line[:200]!r}"
     assert found[0]["type"] == "session"
     return found[1:]
 
@@ -31,17 +40,17 @@ def visible_parent(entry: Entry, by_id: dict[str, Entry]) -> str | None:
     return parent
 
 
-def links(path: Path) -> list[tuple[str, str | None]]:
+def links(path: Path, *, torn: int = 0) -> list[tuple[str, str | None]]:
     """`(id, parentId)` of every entry that an answer shows, in file order."""
-    found = entries(path)
+    found = entries(path, torn=torn)
     by_id = {entry["id"]: entry for entry in found}
     assert len(by_id) == len(found), "an id stands twice"
     return [(entry["id"], visible_parent(entry, by_id)) for entry in found if not is_marker(entry)]
 
 
-def leaf(path: Path) -> str | None:
+def leaf(path: Path, *, torn: int = 0) -> str | None:
     """Where both programs open: the last line, or what it hangs on if it is a leaf marker."""
-    last = entries(path)[-1]
+    last = entries(path, torn=torn)[-1]
     return last["parentId"] if is_marker(last) else last["id"]
 
 

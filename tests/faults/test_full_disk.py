@@ -141,6 +141,55 @@ def test_a_rewrite_past_a_limit_on_files(home, tmp_path, counts):
     counts(refused=2, then_written=1, lost=0)
 
 
+def fork_fails_and_goes_on(peer: Peer, folder: Path, make_room) -> None:
+    session_id = peer.call("session/create", {"cwd": "/p", "sessionDir": str(folder)})["sessionId"]
+    for number in range(12):
+        peer.call("session/append", {"sessionId": session_id, "entry": message(TEXT, id=f"n{number}")})
+    (source,) = folder.glob("*.jsonl")
+    before, known, there = source.read_bytes(), tree_of(peer, session_id), sorted(os.listdir(folder))
+    params = {"sessionId": session_id, "sessionDir": str(folder)}
+    for more in ({}, {"entryId": "n11"}):
+        with pytest.raises(Refused) as refused:
+            peer.call("session/fork", {**params, **more})
+        assert (refused.value.code, refused.value.data["outcome"]) == (1007, "notWritten")
+        assert (source.read_bytes(), sorted(os.listdir(folder))) == (before, there)
+    make_room()
+    fork = peer.call("session/fork", params)
+    assert tree_of(peer, fork["sessionId"]) == known == tree_of(peer, session_id)
+
+
+def test_a_fork_on_a_full_disk(home, small_disk, counts):
+    spare = small_disk / "spare"
+    spare.write_bytes(bytes(ROOM // 4))
+    with Peer(home) as peer:
+        fork_fails_and_goes_on(peer, small_disk, spare.unlink)
+    counts(refused=2, then_forked=1, lost=0)
+
+
+def test_a_fork_past_a_limit_on_files(home, tmp_path, counts):
+    folder = tmp_path / "sessions"
+    folder.mkdir()
+
+    def lower(peer: Peer) -> None:
+        resource.prlimit(peer.process.pid, resource.RLIMIT_FSIZE, (ROOM // 4, resource.RLIM_INFINITY))
+
+    with Peer(home) as peer:
+        state = peer.call("session/create", {"cwd": "/p", "sessionDir": str(folder)})
+        session_id = state["sessionId"]
+        for number in range(12):
+            peer.call("session/append", {"sessionId": session_id, "entry": message(TEXT, id=f"n{number}")})
+        known, there = tree_of(peer, session_id), sorted(os.listdir(folder))
+        lower(peer)
+        with pytest.raises(Refused) as refused:
+            peer.call("session/fork", {"sessionId": session_id})
+        assert (refused.value.code, refused.value.data["outcome"]) == (1007, "notWritten")
+        assert sorted(os.listdir(folder)) == there
+        raise_limit(peer)
+        fork = peer.call("session/fork", {"sessionId": session_id})
+        assert tree_of(peer, fork["sessionId"]) == known
+    counts(refused=1, then_forked=1, lost=0)
+
+
 def test_creating_on_a_full_disk_leaves_nothing(home, small_disk, counts):
     spare = small_disk / "spare"
     with pytest.raises(OSError, match="No space"), spare.open("wb") as file:

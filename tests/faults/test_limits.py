@@ -147,6 +147,23 @@ def test_a_flood_on_one_session_delays_no_other(home, tmp_path, counts):
     )
 
 
+@pytest.mark.parametrize("last", ["session/close", "shutdown"])
+@pytest.mark.parametrize("in_memory", [False, True], ids=["a file", "in memory"])
+def test_a_long_read_is_whole_though_the_session_is_closed_behind_it(home, tmp_path, last, in_memory):
+    with Peer(home) as peer:
+        created = {"cwd": "/p", "sessionDir": str(tmp_path), "id": "s", "inMemory": in_memory}
+        peer.call("session/create", created)
+        entries = [message("x" * 1000) for _ in range(3000)]
+        peer.call("session/appendBatch", {"sessionId": "s", "entries": entries})
+        reads = [peer.send(f"session/{name}", {"sessionId": "s"}) for name in ("getTree", "getBranch", "buildContext")]
+        end = peer.send(last, {"sessionId": "s"})
+        tree, branch, context = map(peer.answer, reads)
+        assert peer.answer(end) is None
+    assert not any(node.get("damaged") for node in tree["nodes"])
+    assert [len(found) for found in (tree["nodes"], branch["entries"], context["messages"])] == [3000] * 3
+    assert all(branch["entries"])
+
+
 FOREIGN = {
     "an empty file": b"",
     "text": b"hello\n",

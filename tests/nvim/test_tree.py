@@ -173,6 +173,22 @@ def test_foreign_line(editor: Editor, session_file: Written) -> None:
     editor.until(lambda: "◉ U Foreign" in editor.lines(), "the foreign line")
 
 
+def test_the_leaf_of_a_killed_daemon_is_its_own(editor: Editor, session_file: Written) -> None:
+    """Another writer branched meanwhile, so the file alone would tell another leaf."""
+    path = session_file("u1=One a1=Two")
+    opened(editor, path)
+    entry = {"type": "message", "id": "f1", "parentId": "u1", "timestamp": "2026-01-01T00:00:05.000Z"}
+    entry["message"] = {"role": "user", "content": "Foreign", "timestamp": 1}
+    with path.open("a") as file:
+        file.write(json.dumps(entry) + "\n")
+    editor.until(lambda: "○ U Foreign" in editor.lines(), "the foreign branch")
+    editor.kill_daemon()
+    editor.tells("started again")
+    editor.keys("aMine<CR>")
+    editor.until(lambda: any("Mine" in line for line in editor.lines()), "the message")
+    assert stored(path)[-1]["parentId"] == "a1"
+
+
 def test_killed_daemon(editor: Editor, session_file: Written) -> None:
     """It is started again, at the leaf that it had, and a request that was under way is answered."""
     path = session_file(BRANCHES)

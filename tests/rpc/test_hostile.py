@@ -85,6 +85,13 @@ REFUSED: dict[str, tuple[Any, Any, int]] = {
         7,
         INVALID,
     ),
+    "malformed behind a wrong id": (b'{"jsonrpc":"2.0","id":[,"method":"x"}', None, -32700),
+    "malformed behind a wrong method": (b'{"jsonrpc":"2.0","id":7,"method":5,}', None, -32700),
+    "nested too deeply behind a wrong version": (
+        b'{"jsonrpc":2,"id":7,"params":' + b"[" * 9999 + b"]" * 9999 + b"}",
+        7,
+        INVALID,
+    ),
     "an unknown method": (request(7, "test/unknown"), 7, -32601),
     "an LSP method that is not served": (request(7, "textDocument/hover", {}), 7, -32601),
     "a method of LSP's clients": (request(7, "window/showMessageRequest", {}), 7, -32601),

@@ -11,10 +11,12 @@ from pid.adapters.catalog import Places
 from pid.core.appending import read_sent
 from pid.core.overlay import plan_append, plan_move
 from pid.protocol import OpenParams, Placement
+from pid.service.compactor import Workshop
 from pid.service.session import Surroundings
 from pid.service.store import Store
 
 THREADS = ThreadPoolExecutor(2)
+PLANNERS = ThreadPoolExecutor(2)
 
 
 class Told:
@@ -33,7 +35,12 @@ class Told:
         return [params for name, params in self.notices if name == method]
 
 
-def make_store(directory, told=None, prefix=""):
+def no_tokenizer(texts):
+    """Token estimates go by characters, as where the tokenizer's data are missing."""
+    return
+
+
+def make_store(directory, told=None, prefix="", summarizers=(), count=no_tokenizer):
     """A store whose files are in `directory`; entry ids are counted, behind `prefix`."""
     numbers = itertools.count(1)
     around = Surroundings(
@@ -44,7 +51,7 @@ def make_store(directory, told=None, prefix=""):
         new_epoch=lambda: os.urandom(4).hex(),
         threads=THREADS,
     )
-    return Store(Places(str(directory), str(directory)), around)
+    return Store(Places(str(directory), str(directory)), around, Workshop(summarizers, count, PLANNERS))
 
 
 async def open_path(store, path, **fields):

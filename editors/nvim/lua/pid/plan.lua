@@ -35,14 +35,11 @@ end
 local function head(text, plan)
   local requests = ("%d request%s"):format(plan.requestCount, plan.requestCount == 1 and "" or "s")
   local cost = ("   by %s of %s tokens in all"):format(requests, status.tokens(plan.requestTokens))
-  add(
-    text,
-    {
-      { "Compaction  ", "PidTitle" },
-      { status.tokens(plan.tokensBefore) .. " → " .. saving(plan) },
-      { cost, "PidMeta" },
-    }
-  )
+  add(text, {
+    { "Compaction  ", "PidTitle" },
+    { status.tokens(plan.tokensBefore) .. " → " .. saving(plan) },
+    { cost, "PidMeta" },
+  })
   add(text, {})
   add(text, {
     { "<CR>", "PidPath" },

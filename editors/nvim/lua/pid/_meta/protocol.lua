@@ -14,6 +14,7 @@
 ---@field newRoot? boolean Must be true for a null `parentId` on a session that has entries.
 ---@field expectedLeafId? string|vim.NIL|nil Fail with 1003 unless this is the leaf exactly.
 ---@field expectedAncestorId? string Fail with 1003 unless this entry is on the leaf's path.
+---@field includeUsage? boolean Answer with `contextUsage`.
 ---@field entries pid.NewEntry[] The entries, first one first.
 
 ---The entries are in the file.
@@ -23,6 +24,8 @@
 ---@field revision integer The revision that the append made; for a duplicate, the present one.
 ---@field epoch string The epoch that the revision belongs to.
 ---@field duplicate? boolean True if the same was there already and nothing was written.
+---@field compaction? pid.RunningCompaction The compaction that this append set off.
+---@field contextUsage? pid.ContextUsage With `includeUsage`.
 ---@field entryIds string[] The entries' ids, in the order sent.
 
 ---Appends one entry, or a raw message of the Messages API as the entries that it becomes, and moves the leaf.
@@ -32,6 +35,7 @@
 ---@field newRoot? boolean Must be true for a null `parentId` on a session that has entries.
 ---@field expectedLeafId? string|vim.NIL|nil Fail with 1003 unless this is the leaf exactly.
 ---@field expectedAncestorId? string Fail with 1003 unless this entry is on the leaf's path.
+---@field includeUsage? boolean Answer with `contextUsage`.
 ---@field entry? pid.NewEntry The entry; not beside `message`.
 ---@field format? "anthropic" With `message`: what it is.
 ---@field message? any A raw API message: the assistant's reply, or a user message with its results.
@@ -44,6 +48,8 @@
 ---@field revision integer The revision that the append made; for a duplicate, the present one.
 ---@field epoch string The epoch that the revision belongs to.
 ---@field duplicate? boolean True if the same was there already and nothing was written.
+---@field compaction? pid.RunningCompaction The compaction that this append set off.
+---@field contextUsage? pid.ContextUsage With `includeUsage`.
 ---@field entryId string The entry's id; of several, the last one's.
 ---@field entryIds? string[] With `format`: the ids of all entries that the message became.
 ---@field warnings? pid.ContextWarning[] With `format`: what of the message is not sent again.
@@ -100,6 +106,15 @@
 ---@field fromId string The leaf that was left.
 ---@field timestamp integer Milliseconds since 1970.
 
+---Stops a running compaction, also one that started by itself.
+---@class pid.CancelCompactionParams
+---@field sessionId string The handle that `session/create` or `session/open` gave.
+---@field compactionId? string Only this one. Default: whichever runs.
+
+---Whether there was one to stop.
+---@class pid.CancelCompactionResult
+---@field cancelled boolean False if none was running, or it was past stopping.
+
 ---LSP's `$/cancelRequest`: the request is no longer wanted. It is answered all the same.
 ---@class pid.CancelParams
 ---@field id string|integer The request's id.
@@ -133,6 +148,20 @@
 ---| '"deleted"' # The file is gone.
 ---| string
 
+---Summarises the older part of the context, at the leaf.
+---@class pid.CompactParams
+---@field sessionId string The handle that `session/create` or `session/open` gave.
+---@field instructions? string What the summary should look after.
+---@field keepRecentTokens? integer Default: the session's.
+---@field reserveTokens? integer Default: the session's.
+---@field summarizer? pid.SummarizerName Default: the session's.
+---@field model? pid.ModelRef Default: the session's.
+---@field reason? "manual"|"overflow" Why.
+---@field overflow? pid.Overflow With `reason: "overflow"`: what the provider said.
+---@field expectedLeafId? string Fail with 1003 unless this is the leaf exactly.
+---@field firstKeptEntryId? string From a preview: fail with 1012 if the plan is another one now.
+---@field workDoneToken? string|integer For `$/progress`.
+
 ---A summary that stands for what came before `firstKeptEntryId`.
 ---@class pid.CompactionEntry
 ---@field type "compaction"
@@ -147,12 +176,68 @@
 ---@field usage? pid.Usage What the summary cost.
 ---@field systemMessage? pid.SystemMessage The system prompt in effect.
 
+---Why a compaction failed, as the error of a request would say it.
+---@class pid.CompactionError
+---@field code integer One of the application errors.
+---@field kind string Its kind.
+---@field message string The same in words for people.
+---@field retryable boolean Whether the same may succeed later.
+
+---How a compaction goes. Which optional fields there are depends on `state`; exactly one end comes.
+---@class pid.CompactionNotice
+---@field sessionId string The session.
+---@field compactionId string The compaction.
+---@field state pid.CompactionState How far it is.
+---@field reason pid.CompactionReason Why it runs.
+---@field phase? string `progress`: what it is doing.
+---@field attempt? integer `progress`: which attempt this is, from 1.
+---@field maxAttempts? integer `progress`: how many there may be.
+---@field chunk? integer `progress`: which piece this is, from 1.
+---@field chunks? integer `progress`: how many pieces there are.
+---@field entryId? string `completed`: the entry.
+---@field tokensBefore? integer `completed`: the context before.
+---@field tokensAfter? integer `completed`: the context now, an estimate.
+---@field summarizer? pid.SummarizerName `completed`: what wrote the summary.
+---@field error? pid.CompactionError `failed`: why.
+
+---What a compaction would do now.
+---@class pid.CompactionPlan
+---@field firstKeptEntryId string|vim.NIL|nil The cut point. Null: nothing is kept.
+---@field isSplitTurn boolean Whether the cut parts a turn, whose head is then summarised on its own.
+---@field turnStartEntryId? string The message that begins the split turn.
+---@field summarizeEntryIds string[] Entries whose messages are summarised.
+---@field turnPrefixEntryIds string[] The head of the split turn.
+---@field keepEntryIds string[] Entries that stay in the context.
+---@field previousSummary? string The summary that would be updated.
+---@field tokensBefore integer The context now.
+---@field tokensAfter integer The context then, an estimate.
+---@field details pid.FileDetails Files that the summary would list.
+---@field requestCount integer Requests that a summarizer would get.
+---@field requestTokens integer Their size, an estimate.
+---@field requests? pid.SummaryRequest[] With `includeRequests`.
+
 ---Open: other values may come.
 ---@alias pid.CompactionReason
 ---| '"manual"' # A client asked for it.
 ---| '"threshold"' # The context grew past what the window leaves.
 ---| '"overflow"' # The provider refused the context as too long.
 ---| string
+
+---The compaction is in the file.
+---@class pid.CompactionResult
+---@field compactionId string Its name in `session/compaction`.
+---@field entryId string Its entry.
+---@field leafId string|vim.NIL|nil The leaf now.
+---@field revision integer The revision that it made.
+---@field epoch string The epoch that the revision belongs to.
+---@field summary string The summary.
+---@field firstKeptEntryId string|vim.NIL|nil The cut point.
+---@field tokensBefore integer The context before.
+---@field tokensAfter integer The context now, an estimate.
+---@field details pid.FileDetails Files that the summary lists.
+---@field summarizer pid.SummarizerName What wrote the summary.
+---@field usage? pid.Usage What the summary cost.
+---@field attempts integer Requests that were sent, with all retries.
 
 ---Open: other values may come.
 ---@alias pid.CompactionState
@@ -211,6 +296,7 @@
 ---@field cacheBreakpoints? integer How many `cache_control` marks to set.
 ---@field pruneToolResults? pid.PruneToolResults Shorten old tool results.
 ---@field trailingAssistant? "drop"|"keep" Whether an assistant message may be the last one.
+---@field includeUsage? boolean Answer with `contextUsage`.
 
 ---The context.
 ---@class pid.ContextResult
@@ -223,6 +309,19 @@
 ---@field revision integer The revision that this shows.
 ---@field epoch string The epoch of that revision.
 ---@field warnings pid.ContextWarning[] What is wrong on the path, or was mended.
+---@field contextUsage? pid.ContextUsage With `includeUsage`.
+
+---How much of the model's window the context takes.
+---@class pid.ContextUsage
+---@field tokens integer|vim.NIL|nil All tokens of the context. Null: nothing is known.
+---@field contextWindow integer|vim.NIL|nil The window, from the settings.
+---@field source "estimate"|"mixed"|"provider" Where `tokens` comes from.
+---@field usageTokens integer The part that the provider reported.
+---@field estimatedTokens integer The part that is estimated.
+---@field errorBound number The likely relative error of the estimated part.
+---@field shouldCompact boolean Whether a compaction is due.
+---@field leafId string|vim.NIL|nil The leaf that this is about.
+---@field revision integer The revision that this is about.
 
 ---Something in the context that is not as it should be.
 ---@class pid.ContextWarning
@@ -230,7 +329,7 @@
 ---@field entryId? string The entry that is concerned.
 ---@field message string The same in words for people.
 
----Opens the session of a directory that was used last, or makes one.
+---Opens the one of a directory's sessions whose file was written last, or makes one.
 ---@class pid.ContinueParams
 ---@field cwd string The working directory.
 ---@field sessionDir? string Where to look and to create. Default: pi's directory for `cwd`.
@@ -368,7 +467,7 @@
 ---@class pid.ErrorData
 ---@field kind string What happened, for programs.
 ---@field retryable boolean Whether the same request may succeed later.
----@field path? string The field that is wrong: `entry.message.role`.
+---@field path? string The field that is wrong: `entry.message.role`; for 1001, 1005 and 1016 the file.
 ---@field reason? string Why, for programs.
 ---@field entryId? string The entry that is concerned.
 ---@field currentLeafId? string|vim.NIL|nil The leaf as it is.
@@ -524,6 +623,11 @@
 ---@class pid.OtherMessage
 ---@field role string Its role.
 
+---What the provider said when it refused a context as too long.
+---@class pid.Overflow
+---@field promptTokens? integer The size of the refused prompt.
+---@field limit? integer The model's limit.
+
 ---What the client wants: `capabilities.experimental.pid` of `initialize`.
 ---@class pid.PidClientCapability
 ---@field protocolVersion? integer The highest version that the client speaks.
@@ -537,6 +641,21 @@
 ---@field notifications string[] The notifications that a client may name.
 ---@field summarizers string[] The summarizers that are there now.
 ---@field limits pid.Limits The daemon's limits.
+
+---Tells what a compaction would do. It writes nothing and calls no model.
+---@class pid.PreviewParams
+---@field sessionId string The handle that `session/create` or `session/open` gave.
+---@field instructions? string What the summary should look after.
+---@field keepRecentTokens? integer Default: the session's.
+---@field reserveTokens? integer Default: the session's.
+---@field summarizer? pid.SummarizerName Default: the session's.
+---@field model? pid.ModelRef Default: the session's.
+---@field reason? "manual"|"overflow" Why.
+---@field overflow? pid.Overflow With `reason: "overflow"`: what the provider said.
+---@field expectedLeafId? string Fail with 1003 unless this is the leaf exactly.
+---@field firstKeptEntryId? string From a preview: fail with 1012 if the plan is another one now.
+---@field workDoneToken? string|integer For `$/progress`.
+---@field includeRequests? boolean Show the requests that would be sent.
 
 ---Something in a session file that is not as it should be. Its bytes are left alone.
 ---@class pid.Problem
@@ -706,6 +825,8 @@
 ---@field sessionId string The handle that `session/create` or `session/open` gave.
 ---@field entryId string|vim.NIL|nil The new leaf. Null: before the first entry.
 ---@field expectedLeafId? string|vim.NIL|nil Fail with 1003 unless this is the leaf exactly.
+---@field summarize? boolean|pid.SummarizeOptions Summarise the branch that is left, under the new leaf.
+---@field workDoneToken? string|integer For `$/progress`.
 
 ---The leaf has moved.
 ---@class pid.SetLeafResult
@@ -713,6 +834,7 @@
 ---@field previousLeafId string|vim.NIL|nil The leaf before.
 ---@field revision integer The revision that the move made.
 ---@field epoch string The epoch that the revision belongs to.
+---@field branchSummaryEntryId? string The summary of the branch that was left.
 
 ---LSP's `$/setTrace`.
 ---@class pid.SetTraceParams
@@ -778,6 +900,30 @@
 ---@field maxInputTokens? integer The longest prompt.
 ---@field maxOutputTokens? integer The longest answer.
 
+---How to summarise the branch that is left.
+---@class pid.SummarizeOptions
+---@field instructions? string What the summary should look after.
+---@field summarizer? pid.SummarizerName Default: the session's.
+---@field model? pid.ModelRef Default: the session's.
+
+---Asks the client's own model for a summary.
+---@class pid.SummarizeParams
+---@field purpose "branch"|"history"|"turnPrefix" What is summarised.
+---@field system string The instructions.
+---@field prompt string The conversation as text, with the question.
+---@field maxTokens integer The longest answer.
+---@field sessionId string The session.
+---@field compactionId string The compaction that it is for.
+---@field model? pid.ModelRef The model that the settings name.
+---@field timeoutMs integer How long the daemon waits.
+
+---The client's summary.
+---@class pid.SummarizeResult
+---@field summary string The text.
+---@field stopReason "error"|"length"|"refusal"|"stop" Why the model stopped.
+---@field usage? any What it cost, in the form of `Usage`.
+---@field model? pid.ModelRef The model that wrote it.
+
 ---Open: other values may come.
 ---@alias pid.SummarizerName
 ---| '"auto"' # The first of `client`, `anthropic` and `extractive` that is there.
@@ -785,6 +931,13 @@
 ---| '"anthropic"' # The Messages API, with the key of the environment.
 ---| '"extractive"' # Without a model: deterministic and offline.
 ---| string
+
+---A request to a summarizer.
+---@class pid.SummaryRequest
+---@field purpose "branch"|"history"|"turnPrefix" What is summarised.
+---@field system string The instructions.
+---@field prompt string The conversation as text, with the question.
+---@field maxTokens integer The longest answer.
 
 ---A change of the system prompt and of the tools; the changes replay in order.
 ---@class pid.SystemMessage
@@ -903,6 +1056,24 @@
 ---@field usage pid.Usage How much.
 ---@field note? string In words for people.
 
+---The usage changed. Several changes in a row come as one.
+---@class pid.UsageNotice
+---@field tokens integer|vim.NIL|nil All tokens of the context. Null: nothing is known.
+---@field contextWindow integer|vim.NIL|nil The window, from the settings.
+---@field source "estimate"|"mixed"|"provider" Where `tokens` comes from.
+---@field usageTokens integer The part that the provider reported.
+---@field estimatedTokens integer The part that is estimated.
+---@field errorBound number The likely relative error of the estimated part.
+---@field shouldCompact boolean Whether a compaction is due.
+---@field leafId string|vim.NIL|nil The leaf that this is about.
+---@field revision integer The revision that this is about.
+---@field sessionId string The session.
+
+---Tells how much of the model's window the context takes.
+---@class pid.UsageParams
+---@field sessionId string The handle that `session/create` or `session/open` gave.
+---@field leafId? string|vim.NIL|nil Absent: the leaf. Null: before the first entry.
+
 ---What the user said.
 ---@class pid.UserMessage
 ---@field role "user"
@@ -974,8 +1145,13 @@
 ---| '"session/getBranch"' # pid.BranchParams -> pid.EntriesResult
 ---| '"session/getEntries"' # pid.EntriesParams -> pid.EntriesResult
 ---| '"session/buildContext"' # pid.ContextParams -> pid.ContextResult
+---| '"session/getContextUsage"' # pid.UsageParams -> pid.ContextUsage
+---| '"session/previewCompaction"' # pid.PreviewParams -> pid.CompactionPlan
+---| '"session/compact"' # pid.CompactParams -> pid.CompactionResult
+---| '"session/cancelCompaction"' # pid.CancelCompactionParams -> pid.CancelCompactionResult
 ---| '"session/configure"' # pid.ConfigureParams -> pid.Settings
 ---| '"prompt/build"' # pid.PromptParams -> pid.PromptResult
+---| '"pid/summarize"' # pid.SummarizeParams -> pid.SummarizeResult
 
 ---@alias pid.Notification
 ---| '"initialized"' # pid.InitializedParams
@@ -985,5 +1161,7 @@
 ---| '"$/setTrace"' # pid.SetTraceParams
 ---| '"window/logMessage"' # pid.LogMessageParams
 ---| '"session/didChange"' # pid.DidChangeNotice
+---| '"session/contextUsage"' # pid.UsageNotice
+---| '"session/compaction"' # pid.CompactionNotice
 ---| '"session/problems"' # pid.ProblemsNotice
 ---| '"session/didClose"' # pid.DidCloseNotice

@@ -1,0 +1,61 @@
+"""Long work beside the event loop: plans and walks of long histories, in threads of their own that can be given up.
+
+It reads bodies and changes nothing of the session. Given up, it stops at its next read, so that a cancelled plan does
+not go on for seconds. These threads are not those that sync files: appends never wait for a plan.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from typing import Final, TypeVar
+
+from pid.core.context import Bodies
+from pid.entries import DamagedLine, clean
+from pid.errors import PidError
+from pid.service.session import Session
+
+MOST_THREADS: Final = 2
+Found = TypeVar("Found")
+
+
+class GivenUp(Exception):
+    """Nobody waits for the result any more."""
+
+
+async def aside(threads: Executor, session: Session, work: Callable[[Bodies], Found]) -> Found:
+    """What `work` gives, called in a thread with a reader of the session's bodies as they are now.
+
+    If the file is replaced meanwhile by one that holds the same entries (a rewrite), the work is done again. Raises
+    what `work` raises; `ReadFailed` and `SessionChangedOnDisk` from reading.
+    """
+    loop = asyncio.get_running_loop()
+    while True:
+        journal, given_up = session.journal, threading.Event()
+        try:
+            return await loop.run_in_executor(threads, work, reader(session, given_up.is_set))
+        except asyncio.CancelledError:
+            given_up.set()
+            raise
+        except PidError:
+            if session.lost or session.journal is journal:
+                raise
+
+
+def reader(session: Session, given_up: Callable[[], bool]) -> Bodies:
+    """A body reader for a thread: it marks nothing and tells nobody; a damaged row gives b""."""
+    journal, starts, sizes = session.journal, session.tree.starts, session.tree.sizes
+
+    def bodies(rows: Sequence[int]) -> list[bytes]:
+        if given_up():
+            raise GivenUp
+        return [_cleaned(raw) for raw in journal.read([(starts[row], sizes[row]) for row in rows])]
+
+    return bodies
+
+
+def _cleaned(raw: bytes) -> bytes:
+    try:
+        return clean(raw)
+    except DamagedLine:
+        return b""
