@@ -47,8 +47,12 @@ async def _source(store: Store, params: ForkParams) -> AsyncIterator[tuple[Sessi
     """The session to fork, with the writes done that came before; and whether it was read for this alone."""
     resident, path = _find(store, params)
     if resident is not None:
-        await resident.order.settled()
-        yield resident.session, False
+        release = resident.hold()
+        try:
+            await resident.order.settled()
+            yield resident.session, False
+        finally:
+            release()
         return
     session = await store.read(path)
     try:
