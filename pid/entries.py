@@ -338,5 +338,10 @@ def canonical_ms(text: object) -> int:
 
 def iso_of(ms: int) -> str:
     """Milliseconds since 1970 in the canonical form."""
-    moment = datetime.fromtimestamp(ms // 1000, UTC).replace(tzinfo=None, microsecond=ms % 1000 * 1000)
-    return moment.isoformat(timespec="milliseconds") + "Z"
+    minutes, rest = divmod(ms, 60_000)
+    return f"{_minute_text(minutes)}:{rest // 1000:02}.{rest % 1000:03}Z"
+
+
+@lru_cache(maxsize=4096)
+def _minute_text(minutes: int) -> str:
+    return datetime.fromtimestamp(minutes * 60, UTC).replace(tzinfo=None).isoformat(timespec="minutes")
