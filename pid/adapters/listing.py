@@ -83,7 +83,7 @@ class Lister:
         read = partial(_read, path, status, self._now_ns(), going_on)
         try:
             return (read(before) if _may_have_grown(before, status) else None) or read(None)
-        except (PidError, OSError):
+        except PidError:
             return None
 
 
