@@ -316,11 +316,16 @@ def derived_id(session_id: str, place: str, taken: Container[str]) -> str:
     raise AssertionError("2^32 ids are taken")
 
 
-@lru_cache(maxsize=4096)
 def minute_ms(minute: bytes) -> int:
     """`2026-01-31T23:59` as milliseconds since 1970 (UTC); `NO_TIME` if there is no such minute."""
+    day, hours, minutes = _day_ms(minute[:10]), int(minute[11:13]), int(minute[14:])
+    return NO_TIME if day == NO_TIME or hours > 23 or minutes > 59 else day + (hours * 60 + minutes) * 60_000
+
+
+@lru_cache(maxsize=1024)
+def _day_ms(day: bytes) -> int:
     try:
-        return int(datetime.fromisoformat(minute.decode()).replace(tzinfo=UTC).timestamp()) * 1000
+        return int(datetime.fromisoformat(day.decode()).replace(tzinfo=UTC).timestamp()) * 1000
     except ValueError:
         return NO_TIME
 
