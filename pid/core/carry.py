@@ -5,7 +5,7 @@ scan of the fork's file would give, in slices, and what is behind them is left t
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, repeat
+from itertools import accumulate, count, repeat
 from typing import Final, NamedTuple
 
 from pid.core.fork import PathFork, Stored, WholeFork
@@ -33,24 +33,24 @@ class Places(NamedTuple):
 def places_of(fork: WholeFork | PathFork, header_size: int, lines: int) -> Places | None:
     """The places behind a header of that size, once the parts were made; None if they are unknown.
 
-    They are known of a path, and of everything if no line was written anew. The source must have no problems, and
-    its header on the first of its `lines`.
+    They are known of a path, and of everything if no line was written anew, nor a line break put behind the header.
+    The source must have no problems, and its header on the first of its `lines`.
     """
     tree = fork.source.tree
     if fork.source.version < FORMAT_VERSION:
         return None
     if isinstance(fork, WholeFork):
-        shift = header_size + fork.breaks - fork.source.start
+        shift = header_size - fork.source.start
         end = fork.source.end + shift + (not fork.source.closed)
         starts = [start + shift for start in tree.starts[: len(fork.kept)]]
-        return None if fork.written else Places(starts, tree.sizes, end, lines + fork.breaks, shift)
+        return None if fork.written or fork.breaks else Places(starts, tree.sizes, end, lines, shift)
     sizes = [len(fork.written[row]) if row in fork.written else tree.sizes[row] for row in fork.kept]
     ends = list(accumulate((size + 1 for size in sizes), initial=header_size + 1))
     return Places(ends[:-1], sizes, ends[-1], 1 + len(sizes))
 
 
 def carried(fork: WholeFork | PathFork, places: Places, stored: Stored) -> Iterator[Batch]:
-    """The rows of the kept entries, as a scan of the fork would give them but for the lines that they are on."""
+    """The rows of the kept entries, as a scan of the fork would give them; of a whole fork without their lines."""
     tree, kept = fork.source.tree, fork.kept
     whole = isinstance(fork, WholeFork)
     parents = tree.parents if whole else [ROOT, *kept[:-1]]
@@ -69,7 +69,7 @@ def carried(fork: WholeFork | PathFork, places: Places, stored: Stored) -> Itera
                     places.starts[first:stop],
                     places.sizes[first:stop],
                     [tree.flags[row] & stays for row in rows],
-                    repeat(0),
+                    repeat(0) if whole else count(first + 2),
                 )
             )
         )

@@ -34,6 +34,7 @@ _HEAD_PARENT = re.compile(
 )
 _TAIL_PARENT = re.compile(rb'"parentId"\s*+:\s*+(' + _SCALAR + rb")\s*+\}\s*+\Z")
 _TAIL_BYTES: Final = 200
+_BLANKS: Final = 64  # as many may stand between the header and its line break
 
 
 class Stored(Protocol):
@@ -100,7 +101,7 @@ class WholeFork:
     def parts(self, stored: Stored) -> Iterator[Part]:
         """What stands behind the fork's header, in order, from the header's own line break on."""
         source, tree = self.source, self.source.tree
-        if not stored.read(source.start, min(2, source.end - source.start)).lstrip(b"\r").startswith(b"\n"):
+        if not stored.read(source.start, min(_BLANKS, source.end - source.start)).lstrip(b" \t\r").startswith(b"\n"):
             self.breaks = 1
             yield b"\n"
         at = source.start

@@ -23,6 +23,7 @@ MISSING: Final = -2
 # Flags beside those of `lines`
 HIDDEN: Final = 8  # a leaf marker, or replaced by a later line with the same id
 RELINKED: Final = 64  # its parent in the tree is not the one that its line names
+_MARKERS_IN_A_ROW: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,13 +327,21 @@ class Tree:
         if target is None:
             return
         if (marker := self.rows.get(target)) is not None and self.is_hidden(marker):
-            target = self.id_of(self.visible(marker)) or target  # pi labels the leaf that it sees
+            target = self.id_of(self._above_markers(marker)) or target  # pi labels the leaf that it sees
         if isinstance(text, str) and text:
             self.labels[target] = Label(text, row)
         else:
             self.labels.pop(target, None)
         if (known := self.rows.get(target)) is not None:
             self._pending.changed.add(known)
+
+    def _above_markers(self, row: int) -> int:
+        """`visible` before `settle`: markers may still hang on markers, though none that pid or pi wrote do."""
+        for _ in range(_MARKERS_IN_A_ROW):
+            if row < 0 or not self.is_hidden(row):
+                break
+            row = self.parents[row]
+        return row
 
     def _note_target(self, body: dict[str, Any], row: int) -> str | None:
         target = id_text(body.get("targetId"))

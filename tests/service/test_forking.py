@@ -25,6 +25,7 @@ from pid.errors import (
 from pid.protocol import CreateParams, ForkParams, OpenParams
 from pid.service.forking import fork
 from tests import interop
+from tests.core.test_carry import shape
 from tests.service.daemon import append, make_store, move, user
 from tests.trees import load, session_bytes
 
@@ -79,6 +80,27 @@ async def test_a_fork_of_a_path_opens_at_its_entry(store, source):
     assert session.tree.label_of(session.tree.find("u1")) == "here"
     written = await append((await store.open(OpenParams(path=session.journal.path))), user())
     assert written.planned.parent_id == "a2"
+
+
+@pytest.mark.parametrize("entry_id", [None, "a2", "l1"])
+@pytest.mark.parametrize("is_open", [True, False])
+async def test_a_fork_in_memory_is_what_reading_it_gives(store, source, entry_id, is_open):
+    if is_open:
+        await store.open(OpenParams(path=str(source)))
+    session = await forked(store, path=str(source), entry_id=entry_id)
+    read = await store.read(session.journal.path)
+    assert shape(session.tree) == shape(read.tree)
+    assert (session.journal.end, session.leaf) == (read.journal.end, read.leaf)
+    assert vars(session.journal.scanner).keys() == vars(read.journal.scanner).keys()
+    for name in ("header", "header_span", "version", "session_id", "line"):
+        assert getattr(session.journal.scanner, name) == getattr(read.journal.scanner, name)
+
+    resident = await store.open(OpenParams(path=session.journal.path))
+    with Path(session.journal.path).open("ab") as other:
+        other.write(b'{"type":"custom","id":"x1","parentId":null,"timestamp":"2026-01-01T00:00:09.000Z"}\n')
+    await append(resident, user())
+    assert [row for row in ("x1",) if row in session.tree.rows] == ["x1"]
+    assert shape((await store.read(session.journal.path)).tree) == shape(session.tree)
 
 
 async def test_what_is_given_wins(store, source, tmp_path):
