@@ -1,8 +1,8 @@
 """The wire types of one session's tree: appending, moving the leaf, reading."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from msgspec import UNSET, UnsetType, field
+from msgspec import UNSET, Meta, UnsetType, field
 
 from pid.errors import InvalidParams
 from pid.protocol.base import (
@@ -65,7 +65,7 @@ class AppendParams(Placement):
 class AppendBatchParams(Placement):
     """Appends a chain of entries, each under the one before, in one write: all or none."""
 
-    entries: list[SentEntry]  #: The entries, first one first.
+    entries: Annotated[list[SentEntry], Meta(min_length=1)]  #: The entries, first one first.
 
 
 class Appended(Wire):

@@ -189,3 +189,7 @@ def test_an_own_entry_id_is_plain(text):
 def test_an_own_session_id_never_becomes_a_path(text):
     raw = msgspec.json.encode({"cwd": "/p", "id": text})
     assert refused(p.CreateParams, raw) == "id"
+
+
+def test_a_batch_of_nothing_is_refused():
+    assert refused(p.AppendBatchParams, b'{"sessionId":"s","entries":[]}') == "entries"

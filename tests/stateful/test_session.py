@@ -156,6 +156,23 @@ class SessionMachine(RuleBasedStateMachine):
         assert session.problems == []
 
     @invariant()
+    def reopening_equals_memory(self):
+        """At every step: another daemon that opens the file sees what this one holds, and writes nothing."""
+        if not hasattr(self, "resident"):
+            return
+        raw, other = self.path.read_bytes(), make_store(self.directory.name, prefix="other")
+        session = self.run(open_path(other, self.path)).session
+        ours = self.resident.session.tree
+        for column in ("ids", "parents", "kinds", "times", "starts", "sizes"):
+            assert getattr(session.tree, column) == getattr(ours, column)
+        assert (session.leaf_id, session.tree.name) == (self.file_leaf, ours.name)
+        assert {key: label.text for key, label in session.tree.labels.items()} == {
+            key: label.text for key, label in ours.labels.items()
+        }
+        self.run(other.close_all())
+        assert self.path.read_bytes() == raw
+
+    @invariant()
     def bytes_before_an_append_never_change(self):
         if hasattr(self, "path"):
             raw = self.path.read_bytes()
