@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from pid.client import Client, plain
-from pid.protocol import InitializationOptions, ListResult, SessionState, WorkDoneProgress
+from pid.client import Client, plain, raw
+from pid.protocol import InitializationOptions, ListChangedNotice, ListResult, SessionState, WorkDoneProgress
 from tests.benchmarks.sessions import Recipe, write
 from tests.benchmarks.wire import framed
 from tests.e2e.terminal import COMMAND, ENV, pid
@@ -131,6 +131,39 @@ async def test_a_forks_life(home: Home) -> None:
         assert listed == {str(path): None, fork.path: fork.session_id}
         recent = await client.session.continue_recent(cwd=str(home.root / "proj"))
         assert (recent.created, recent.path) == (False, fork.path)
+
+
+async def test_made_and_renamed_sessions_are_told(home: Home) -> None:
+    chosen = ["session/listChanged", "session/didChange"]
+    async with Client.spawn(env=home.env, cwd=home.root, log="capture", notifications=chosen) as client:
+        listening = client.listen(ListChangedNotice)
+        state = await client.session.create(cwd="/x", name="first")
+        await client.session.create(cwd="/memory", in_memory=True)
+        name = raw({"type": "session_info", "name": "second"})
+        await client.session.append(session_id=state.session_id, entry=name)
+        await client.session.append(session_id=state.session_id, entry=raw({"type": "custom", "customType": "k"}))
+        await client.session.fork(session_id=state.session_id, cwd="/fork")
+        await client.session.continue_recent(cwd="/x")
+        await client.session.continue_recent(cwd="/new")
+        await client.session.get_state(session_id=state.session_id)
+        told = [(await anext(listening)).cwd for _ in range(4)]
+    assert told == ["/x", "/x", "/fork", "/new"]
+
+
+async def test_a_daemon_that_lists_ends_with_its_input(home: Home, tmp_path: Path) -> None:
+    for number in range(40):
+        write(Recipe(1000, seed=number), tmp_path / f"{number}.jsonl")
+    messages = [
+        {"id": 1, "method": "initialize", "params": {"processId": None, "capabilities": {}, "rootUri": None}},
+        {"method": "initialized", "params": {}},
+        {"id": 2, "method": "session/list", "params": {"sessionDir": str(tmp_path), "all": True}},
+    ]
+    process = await asyncio.create_subprocess_exec(
+        *COMMAND, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, env=home.env
+    )
+    sent = b"".join(framed({"jsonrpc": "2.0", **message}) for message in messages)
+    out, _ = await asyncio.wait_for(process.communicate(sent), 60)
+    assert out.count(b'"id":2,') == 1  # with its result, or the news that it was given up
 
 
 async def test_settings_files_count_and_bad_values_are_told(home: Home) -> None:
