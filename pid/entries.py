@@ -316,11 +316,16 @@ def derived_id(session_id: str, place: str, taken: Container[str]) -> str:
     raise AssertionError("2^32 ids are taken")
 
 
-@lru_cache(maxsize=4096)
 def minute_ms(minute: bytes) -> int:
     """`2026-01-31T23:59` as milliseconds since 1970 (UTC); `NO_TIME` if there is no such minute."""
+    day, hours, minutes = _day_ms(minute[:10]), int(minute[11:13]), int(minute[14:])
+    return NO_TIME if day == NO_TIME or hours > 23 or minutes > 59 else day + (hours * 60 + minutes) * 60_000
+
+
+@lru_cache(maxsize=1024)
+def _day_ms(day: bytes) -> int:
     try:
-        return int(datetime.fromisoformat(minute.decode()).replace(tzinfo=UTC).timestamp()) * 1000
+        return int(datetime.fromisoformat(day.decode()).replace(tzinfo=UTC).timestamp()) * 1000
     except ValueError:
         return NO_TIME
 
@@ -338,5 +343,10 @@ def canonical_ms(text: object) -> int:
 
 def iso_of(ms: int) -> str:
     """Milliseconds since 1970 in the canonical form."""
-    moment = datetime.fromtimestamp(ms // 1000, UTC).replace(tzinfo=None, microsecond=ms % 1000 * 1000)
-    return moment.isoformat(timespec="milliseconds") + "Z"
+    minutes, rest = divmod(ms, 60_000)
+    return f"{_minute_text(minutes)}:{rest // 1000:02}.{rest % 1000:03}Z"
+
+
+@lru_cache(maxsize=4096)
+def _minute_text(minutes: int) -> str:
+    return datetime.fromtimestamp(minutes * 60, UTC).replace(tzinfo=None).isoformat(timespec="minutes")

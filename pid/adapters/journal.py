@@ -339,7 +339,7 @@ class Journal:
     def fingerprint(self) -> bytes:
         """A digest of the last bytes before `end`: whether these are the bytes that were read once."""
         size = min(self.end, _FINGERPRINT_BYTES)
-        return hashlib.blake2b(os.pread(self._fd, size, self.end - size), digest_size=8).digest()
+        return hashlib.blake2b(self._pread(size, self.end - size), digest_size=8).digest()
 
     def line_at(self, offset: int) -> int:
         """The line (from 1) that a place is on. It counts from the nearest place whose line is known."""

@@ -8,6 +8,7 @@ meanwhile is left out; nothing fails a listing, waits for a FIFO's other end or 
 import os
 import stat
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -51,61 +52,56 @@ class Lister:
         read = 0
         for done, (name, status) in enumerate(files):
             before = known.get(name)
-            now = self._look(os.path.join(directory, name), status, before, partial(tell, done, len(files)))
-            if now is None:
-                continue
-            fresh[name] = now
-            if now is not before:
+            if before is not None and _holds(before, status):
+                fresh[name] = before
+            elif now := self._look(_path(directory, name), status, before, partial(tell, done, len(files))):
+                fresh[name] = now
                 read += now.look[2] - (before.end if before and before.end <= now.end else 0)
         if read > index_size:  # else reading the same again costs less than writing
             self._index.save(directory, fresh)
-        return [found for name, _ in files if name in fresh and (found := _found(directory, name, fresh[name]))]
+        return [_found(directory, name, known) for name, known in fresh.items() if known.found is not None]
 
     def newest(self, directory: str, wanted: Callable[[Skimmed], bool]) -> str | None:
         """The path of the wanted session that was written last; reads no more files than it takes to find it."""
         known, _ = self._index.load(directory)
         files = sorted(_files(directory), key=lambda file: (file[1].st_mtime_ns, file[0]), reverse=True)
         for name, status in files:
-            path = os.path.join(directory, name)
             before = known.get(name)
-            session = before.found if before and self._holds(before, status) else _header_of(path)
+            session = before.found if before and _holds(before, status) else _header_of(_path(directory, name))
             if session is not None and wanted(session):
-                return path
+                return _path(directory, name)
         return None
 
     def _look(
-        self, path: str, status: os.stat_result, before: Known | None, going_on: Callable[[], None]
+        self,
+        path: str,
+        status: os.stat_result,
+        before: Known | None,
+        going_on: Callable[[], None],
     ) -> Known | None:
-        """What is known of a file now; None if it cannot be read."""
-        if before is not None and self._holds(before, status):
-            return before
-        now_ns = self._now_ns()
+        """What a file holds now; None if it cannot be read."""
+        read = partial(_read, path, status, self._now_ns(), going_on)
         try:
-            grown = _read(path, status, now_ns, going_on, before) if _may_have_grown(before, status) else None
-            return grown or _read(path, status, now_ns, going_on)
+            return (read(before) if _may_have_grown(before, status) else None) or read(None)
         except PidError:
             return None
 
-    def _holds(self, known: Known, status: os.stat_result) -> bool:
-        changed_ns = max(status.st_mtime_ns, status.st_ctime_ns)
-        return known.look == look_of(status) and changed_ns + _DOUBTFUL_NS < known.read_ns
+
+def _holds(known: Known, status: os.stat_result) -> bool:
+    """Whether what was read of a file is what it holds."""
+    changed_ns = max(status.st_mtime_ns, status.st_ctime_ns)
+    return known.look == look_of(status) and changed_ns + _DOUBTFUL_NS < known.read_ns
 
 
 def _files(directory: str) -> Iterator[tuple[str, os.stat_result]]:
-    try:
-        entries = os.scandir(directory)
-    except OSError:
-        return
-    with entries:
+    """The regular files that may be sessions, with how they look; as many as can be seen."""
+    with suppress(OSError), os.scandir(directory) as entries:
         for entry in entries:
-            if not entry.name.endswith(ENDING) or not _tellable(entry.name):
-                continue
-            try:
-                status = entry.stat()
-            except OSError:
-                continue
-            if stat.S_ISREG(status.st_mode):
-                yield entry.name, status
+            if entry.name.endswith(ENDING) and _tellable(entry.name):
+                with suppress(OSError):
+                    status = entry.stat()
+                    if stat.S_ISREG(status.st_mode):
+                        yield entry.name, status
 
 
 def _tellable(name: str) -> bool:
@@ -120,7 +116,11 @@ def _may_have_grown(before: Known | None, status: os.stat_result) -> bool:
 
 
 def _read(
-    path: str, status: os.stat_result, now_ns: int, going_on: Callable[[], None], before: Known | None = None
+    path: str,
+    status: os.stat_result,
+    now_ns: int,
+    going_on: Callable[[], None],
+    before: Known | None,
 ) -> Known | None:
     """Reads a file, or what stands in it behind what was read `before`; None if that is not there any more."""
     skim = Skim(before.found if before else None)
@@ -153,8 +153,11 @@ def _header_of(path: str) -> Skimmed | None:
     return skim.found if skim.header is not None else None
 
 
-def _found(directory: str, name: str, known: Known) -> Found | None:
-    if known.found is None:
-        return None
+def _path(directory: str, name: str) -> str:
+    return f"{directory}{name}" if directory.endswith("/") else f"{directory}/{name}"
+
+
+def _found(directory: str, name: str, known: Known) -> Found:
     device, inode, size, mtime_ns, _ = known.look
-    return Found(os.path.join(directory, name), (device, inode), size, mtime_ns, known.found)
+    assert known.found is not None
+    return Found(_path(directory, name), (device, inode), size, mtime_ns, known.found)

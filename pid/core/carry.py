@@ -13,7 +13,7 @@ from pid.core.lines import JOINED, TOLD, Batch, Row
 from pid.core.tree import HIDDEN, RELINKED, ROOT
 from pid.entries import FORMAT_VERSION, clean, read_body
 
-SLICE_ROWS: Final = 2048
+SLICE_ROWS: Final = 1024
 """Rows of one batch: a few milliseconds of the loop's time."""
 
 

@@ -175,10 +175,10 @@ class Scanner:
         """
         add, find, plain = batch.rows.append, view.find, None if careful else _PLAIN_KINDS.get
         keys, minute_before, base = 0, b"", NO_TIME
+        line = self.line - self._in_line  # an entry that ended without a line break began this line
+        self._in_line = False
         while at < stop:
-            end = find(b"\n", at, stop)
-            self.line += not self._in_line
-            self._in_line = False
+            end, line = find(b"\n", at, stop), line + 1
             match = _written(view, at, end)
             if match is not None and plain is not None and view[end - 1] == _BRACE:
                 name, entry_id, parent_id, minute, second, ms, role = match.groups()
@@ -188,11 +188,13 @@ class Scanner:
                 if kind is not None and base != NO_TIME:
                     parent = parent_id and parent_id.decode()
                     time = base + _MS_OF_SECONDS[second] + _MS_OF_DIGITS[ms]
-                    add(_new_row(Row, (entry_id.decode(), parent, kind, time, offset + at, end - at, 0, self.line)))
+                    add(_new_row(Row, (entry_id.decode(), parent, kind, time, offset + at, end - at, 0, line)))
                     keys, at = keys + 1, end + 1
                     continue
+            self.line = line
             keys += self._scan_other(view, at, end, offset, batch, careful=careful)
             at = end + 1
+        self.line = line
         return keys
 
     def _scan_other(

@@ -6,7 +6,7 @@ holds, and no byte is lost from sight: what is no object is returned as a damage
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -41,7 +41,7 @@ class Piece:
 
 def pieces(line: bytes) -> Iterator[Piece]:
     """The objects and the damaged spans of one line (without its line break), in order; nothing for a blank line."""
-    at, noise = _past_noise(line, 0)
+    at, noise = _past_noise(line, 0) if line[:1] != b"{" else (0, ())
     yield from noise
     end = len(line.rstrip(b"\x00 \t\r\n"))
     if at >= end:
@@ -57,7 +57,7 @@ def pieces(line: bytes) -> Iterator[Piece]:
         yield Piece(end, len(line), error="nulBytes", reason="NUL bytes")
 
 
-def _past_noise(line: bytes, at: int) -> tuple[int, list[Piece]]:
+def _past_noise(line: bytes, at: int) -> tuple[int, Sequence[Piece]]:
     match = _NOISE.match(line, at)
     stop = match.end() if match else at
     noise = line[at:stop]

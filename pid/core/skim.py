@@ -20,15 +20,16 @@ MAX_TITLE: Final = 4096
 LAST_MS: Final = 253_402_300_799_999
 """The end of the year 9999: no later time can be written."""
 
+_MESSAGE: Final = b'{"type":"message",'
+_ROLE_KEY: Final = b'"message":{"role":"'
+_TIMED: Final = (b'user"', b'assistant"')
+_HEAD_BYTES: Final = 300
 _ID: Final = rb', ?"id": ?"[!#-\[\]-~]{1,64}", ?"parentId": ?(?:null|"[!#-\[\]-~]{1,64}")'
-_HEAD: Final = rb'\{"type": ?"message"(?:' + _ID + rb')?, ?"timestamp": ?"[^"\\]{0,40}", ?"message": ?'
-_message = re.compile(_HEAD + rb'\{"role": ?"(?:(user|assistant)"|\w)').match
 _silent = re.compile(rb'\{"type": ?"(?!message"|session_info"|session")\w{1,64}"').match
 _FLAT_MEMBER: Final = rb', ?"\w{1,64}": ?(?:"(?:[^"\\]++|\\.)*+"|[\w.+-]++)'
 _TAIL: Final = rb'"timestamp": ?(\d{1,15})(?:' + _FLAT_MEMBER + rb")*+\}(?:" + _ID + rb")?\}\r?"
 _tail = re.compile(_TAIL, re.DOTALL).fullmatch
 _TIME_KEY: Final = b'"timestamp"'
-_TAIL_BYTES: Final = 512
 _ENDS: Final = b"}\r"
 _PARENT_KEY: Final = b'"parentId"'
 
@@ -57,7 +58,7 @@ class Skim(Scanner):
         self._name = so_far.name if so_far else None
         self._count = so_far.message_count if so_far else 0
         self._title = so_far.first_message if so_far else ""
-        self._newest = so_far.newest_ms if so_far else None
+        self._newest = (so_far and so_far.newest_ms) or 0
 
     @property
     def found(self) -> Skimmed:
@@ -67,7 +68,7 @@ class Skim(Scanner):
             name=self._name,
             message_count=self._count,
             first_message=self._title,
-            newest_ms=self._newest,
+            newest_ms=self._newest or None,
         )
 
     def scan(self, view: bytes | bytearray, stop: int, offset: int) -> Batch:
@@ -81,9 +82,9 @@ class Skim(Scanner):
 
     def scan_long(self, head: bytes, tail: bytes, offset: int, size: int) -> Batch:
         """Takes in a line too long to be held, by its first and last bytes."""
-        if match := _message(head):
+        role = head.find(_ROLE_KEY, 0, _HEAD_BYTES) if head.startswith(_MESSAGE) else -1
+        if role > 0 and not self._take_message(head + tail, role + len(_ROLE_KEY), len(head) + len(tail)):
             self._count += 1
-            self._note_tail(match, head + tail, len(head) + len(tail))
         return Batch()
 
     def _skim(self, view: bytes | bytearray, at: int, stop: int) -> None:
@@ -95,33 +96,33 @@ class Skim(Scanner):
 
     def _skim_lines(self, view: bytes | bytearray, at: int, stop: int, *, careful: bool) -> int:
         """Takes in lines; how many `parentId` keys they should hold altogether."""
-        find, count, keys, messages = view.find, view.count, 0, 0
-        titled = bool(self._title)
+        find, starts, keys = view.find, view.startswith, 0
         while at < stop:
             end = find(b"\n", at, stop)
-            head = _message(view, at, end)
-            held = 1 if head and not careful else count(_PARENT_KEY, at, end)
-            keys += held
-            if head and titled and held == 1 and self._note_tail(head, view, end):
-                messages += 1
-            elif head or held > 1 or not _silent(view, at, end):
+            role = find(_ROLE_KEY, at, at + _HEAD_BYTES) if starts(_MESSAGE, at) else -1
+            held = 1 if role > 0 and not careful else view.count(_PARENT_KEY, at, end)
+            known = role > 0 and held == 1 and self._title != ""
+            taken = known and self._take_message(view, role + len(_ROLE_KEY), end)
+            if not taken and (held > 1 or not _silent(view, at, end)):
                 self._scan_line(view, at, stop, 0, Batch())
-                titled = bool(self._title)
+            keys += held
             at = end + 1
-        self._count += messages
         return keys
 
-    def _note_tail(self, head: re.Match[bytes], view: bytes | bytearray, end: int) -> bool:
-        """Notes the time of a message by the end of its line, if it counts; False if the line must be read."""
-        if head[1] is None:
-            return view[end - 1] in _ENDS
-        tail = _tail(view, view.rfind(_TIME_KEY, max(head.end(), end - _TAIL_BYTES), end), end)
-        if tail is not None:
+    def _take_message(self, view: bytes | bytearray, role: int, end: int) -> bool:
+        """Counts a message by the end of its line; False if the line must be read."""
+        if view.startswith(_TIMED, role):
+            tail = _tail(view, view.rfind(_TIME_KEY, role, end), end)
+            if tail is None:
+                return False
             self._note_time(int(tail[1]))
-        return tail is not None
+        elif view[end - 1] not in _ENDS:
+            return False
+        self._count += 1
+        return True
 
     def _note_time(self, ms: int | None) -> None:
-        if ms is not None and (self._newest or 0) < ms <= LAST_MS:
+        if ms is not None and self._newest < ms <= LAST_MS:
             self._newest = ms
 
     # Lines that are parsed

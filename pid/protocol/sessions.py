@@ -241,6 +241,6 @@ class DidCloseNotice(Wire):
 
 
 class ListChangedNotice(Wire):
-    """The sessions of a directory changed."""
+    """A session of a directory was made, forked or renamed here, or renamed by another in a session open here."""
 
     cwd: str  #: The working directory.

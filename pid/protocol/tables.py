@@ -123,7 +123,7 @@ _NOTIFICATIONS = (
     Notification("session/compaction", CompactionNotice),
     Notification("session/problems", ProblemsNotice),
     Notification("session/didClose", DidCloseNotice),
-    Notification("session/listChanged", ListChangedNotice, works=False),
+    Notification("session/listChanged", ListChangedNotice),
 )
 
 _BASE_METHODS = (

@@ -14,7 +14,7 @@ from pid.adapters.fork_file import ForkFile
 from pid.adapters.held import Held, HeldBytes
 from pid.adapters.journal import Journal
 from pid.adapters.memory import MemoryJournal
-from pid.core.carry import carried, places_of
+from pid.core.carry import Places, carried, places_of
 from pid.core.fork import PathFork, Source, Stamp, WholeFork, fork_header, fork_of
 from pid.core.tree import Tree
 from pid.entries import FORMAT_VERSION, iso_of
@@ -47,8 +47,12 @@ async def _source(store: Store, params: ForkParams) -> AsyncIterator[tuple[Sessi
     """The session to fork, with the writes done that came before; and whether it was read for this alone."""
     resident, path = _find(store, params)
     if resident is not None:
-        await resident.order.settled()
-        yield resident.session, False
+        release = resident.hold()
+        try:
+            await resident.order.settled()
+            yield resident.session, False
+        finally:
+            release()
         return
     session = await store.read(path)
     try:
@@ -103,12 +107,12 @@ class _Forking:
         file = ForkFile.create(path)
         try:
             file.put(header)
-            made = await stoppable(threads, lambda going_on: self._copy(file, going_on))
+            made, places = await stoppable(threads, lambda going_on: self._copy(file, len(header), going_on))
             self.session.check()  # what was copied is the session that was asked for
             await unstoppable(threads, file.publish)
         finally:
             file.discard()
-        return await self._open(made, path, header)
+        return await self._open(made, places, path, header)
 
     def _header(self) -> bytes:
         journal = self.session.journal
@@ -122,18 +126,20 @@ class _Forking:
         }
         return fork_header(self.held.read(*journal.scanner.header_span), own)
 
-    def _copy(self, file: ForkFile, going_on: Callable[[], None]) -> WholeFork | PathFork:
+    def _copy(
+        self, file: ForkFile, header_size: int, going_on: Callable[[], None]
+    ) -> tuple[WholeFork | PathFork, Places | None]:
+        """Puts everything behind the header; what was put, and the places of the entries if they are known."""
         made = fork_of(self.source, self.stamp)
         for part in made.parts(self.held):
             if isinstance(part, bytes):
                 file.put(part)
             else:
                 file.copy(self.held, *part, going_on)
-        return made
+        return made, places_of(made, header_size, self.lines) if self.sound else None
 
-    async def _open(self, made: WholeFork | PathFork, path: str, header: bytes) -> Resident:
+    async def _open(self, made: WholeFork | PathFork, places: Places | None, path: str, header: bytes) -> Resident:
         """Opens the fork: a sound session's index is carried over, and any other fork is read."""
-        places = places_of(made, len(header), self.lines) if self.sound else None
         shift = places.shift if places and self.for_this_alone else None
         tree = Tree() if shift is None else self.source.tree
         journal = Journal.open(path, tree.rows)

@@ -131,7 +131,7 @@ def _in(places: Places, cwds: Iterable[str], session_dir: str | None) -> Iterato
 def _shows(session: Skimmed, params: ListParams, query: str) -> bool:
     if session.message_count == 0 and not params.include_empty:
         return False
-    return query in (session.name or "").casefold() or query in session.first_message.casefold()
+    return not query or query in (session.name or "").casefold() or query in session.first_message.casefold()
 
 
 def key_of(found: Found) -> Key:

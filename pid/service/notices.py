@@ -1,8 +1,8 @@
-"""What a client is told of a change: `session/didChange`, for those who named it."""
+"""What a client is told of a change: `session/didChange` and `session/listChanged`, for those who named them."""
 
 from typing import Final
 
-from pid.protocol import MAX_CHANGED_NODES, DidChangeNotice
+from pid.protocol import MAX_CHANGED_NODES, DidChangeNotice, ListChangedNotice
 from pid.service.answers_tree import nodes_of
 from pid.service.changes import Changed
 from pid.service.session import Session
@@ -13,6 +13,8 @@ _METHOD: Final = "session/didChange"
 def tell_change(session: Session, change: Changed | None) -> None:
     """Sends the notification of a change; builds nothing if nobody wants it."""
     outlet = session.around.outlet
+    if change is not None and change.name is not None:
+        tell_listing(session)
     if change is None or not outlet.wants(_METHOD):
         return
     touched = change.touched[:MAX_CHANGED_NODES]
@@ -33,3 +35,9 @@ def tell_change(session: Session, change: Changed | None) -> None:
             cause=change.cause,
         ),
     )
+
+
+def tell_listing(session: Session) -> None:
+    """Says that a session was made or renamed; one in memory is in no listing."""
+    if session.journal.path is not None:
+        session.around.outlet.send("session/listChanged", ListChangedNotice(cwd=session.cwd))

@@ -1,8 +1,8 @@
-"""The commands for people: `pid tree`, `context`, `compact`, `doctor`, `prompt` and `demo`.
+"""The commands for people: `pid list`, `tree`, `context`, `fork`, `compact`, `doctor`, `prompt` and `demo`.
 
 All but `prompt` start a daemon of their own and ask it over the wire, so that what people see is what programs get.
-Only `compact` writes to a session. Exit codes: 0; 1 for what `doctor` found and a `demo` that fails; 2 for what
-cannot be shown. What they need is imported when one is run: serving does not wait for it.
+Only `compact` writes to a session; `fork` makes a new one. Exit codes: 0; 1 for what `doctor` found and a `demo` that
+fails; 2 for what cannot be shown. What they need is imported when one is run: serving does not wait for it.
 """
 
 import argparse
@@ -26,6 +26,12 @@ _INTERRUPTED: Final = 130
 
 def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Adds the commands; each sets `run`, to be called with the parsed arguments."""
+    command = _command(subparsers, "list", _list, "list the sessions of a directory, the last message first")
+    command.add_argument("directory", metavar="DIR", nargs="?", default=".")
+    command.add_argument("--all", action="store_true", help="the sessions of every directory")
+    command.add_argument("--query", metavar="TEXT", help="only those with this text in the name or the first message")
+    command.add_argument("--empty", action="store_true", help="also those without a message")
+    command.add_argument("--session-dir", metavar="DIR", help="where to look, instead of pi's directories")
     command = _command(subparsers, "tree", _tree, "draw the tree of a session file")
     command.add_argument("file", metavar="FILE")
     command.add_argument("--short", action="store_true", help="only questions, summaries, labels and branches")
@@ -33,6 +39,11 @@ def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
     command.add_argument("file", metavar="FILE")
     command.add_argument("--format", choices=FORMATS, default="llm", help="the form of the messages (default: llm)")
     command.add_argument("--leaf", metavar="ID", help="at this entry instead")
+    command = _command(subparsers, "fork", _fork, "make a new session from a session file, and print its path")
+    command.add_argument("file", metavar="FILE")
+    command.add_argument("--entry", metavar="ID", help="take only the path to this entry")
+    command.add_argument("--cwd", metavar="DIR", help="the new session's working directory (default: the old one's)")
+    command.add_argument("--session-dir", metavar="DIR", help="where the new file goes, instead of pi's directory")
     command = _command(subparsers, "compact", _compact, "summarise the older part of a session's context")
     command.add_argument("file", metavar="FILE")
     command.add_argument("--preview", action="store_true", help="only say what it would do; write nothing")
@@ -91,6 +102,18 @@ async def _prompt(args: argparse.Namespace, screen: "Screen") -> int:
     return prompt_command.run(
         args.directory, as_json=args.json, environment=os.environ, today=today, out=sys.stdout, err=sys.stderr
     )
+
+
+async def _list(args: argparse.Namespace, screen: "Screen") -> int:
+    from pid.shell.list_commands import list_sessions
+
+    return await list_sessions(args, screen)
+
+
+async def _fork(args: argparse.Namespace, screen: "Screen") -> int:
+    from pid.shell.list_commands import fork
+
+    return await fork(args, screen)
 
 
 async def _tree(args: argparse.Namespace, screen: "Screen") -> int:

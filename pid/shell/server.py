@@ -31,23 +31,14 @@ from pid.protocol import (
     AppendParams,
     AppendResult,
     BranchParams,
-    CloseParams,
-    ConfigureParams,
     ContextParams,
     ContextResult,
     ContextWarning,
-    ContinueParams,
-    ContinueResult,
-    CreateParams,
     EntriesParams,
     EntriesResult,
-    ForkParams,
     InitializationOptions,
     InitializeParams,
     Limits,
-    ListParams,
-    ListResult,
-    OpenParams,
     PidServerCapability,
     Placement,
     PromptParams,
@@ -55,7 +46,6 @@ from pid.protocol import (
     SessionState,
     SetLeafParams,
     SetLeafResult,
-    Settings,
     StateParams,
     TreeParams,
     TreeResult,
@@ -65,7 +55,6 @@ from pid.service import answers, answers_tree
 from pid.service.aside import MOST_THREADS
 from pid.service.compactor import Workshop
 from pid.service.follow import follow
-from pid.service.forking import fork
 from pid.service.listing import Listings
 from pid.service.notices import tell_change
 from pid.service.payloads import plan_api_message
@@ -76,8 +65,8 @@ from pid.service.summarizing import EXTRACTIVE, Summarizer
 from pid.service.writing import Plan, Written
 from pid.shell.compactions import Compactions
 from pid.shell.folders import workspace_folders
-from pid.shell.progress import progress
 from pid.shell.rpc import RpcServer, after_response, register
+from pid.shell.whole_sessions import WholeSessions
 
 
 class ClientOutlet:
@@ -116,18 +105,13 @@ class Daemon:
         )
         outlet.server = self.server
         self.compactions = Compactions(self.server, lambda: self.store)
-        for method, handler in (self.handlers() | self.compactions.handlers()).items():
+        whole = WholeSessions(self.server, lambda: self.store, lambda: self.listings)
+        for method, handler in (self.handlers() | whole.handlers() | self.compactions.handlers()).items():
             register(self.server, method, METHODS[method].params, handler)
 
     def handlers(self) -> dict[str, Callable[[Any], Awaitable[Any]]]:
         """The handler of each method."""
         return {
-            "session/create": self.create,
-            "session/open": self.open,
-            "session/continueRecent": self.continue_recent,
-            "session/fork": self.fork,
-            "session/close": self.close,
-            "session/list": self.list_sessions,
             "session/getState": self.get_state,
             "session/append": self.append,
             "session/appendBatch": self.append_batch,
@@ -136,7 +120,6 @@ class Daemon:
             "session/getBranch": self.get_branch,
             "session/getEntries": self.get_entries,
             "session/buildContext": self.build_context,
-            "session/configure": self.configure,
             "prompt/build": self.build_prompt,
         }
 
@@ -173,31 +156,6 @@ class Daemon:
             self.following.cancel()
         await self.store.close_all()
         self.planners.shutdown(wait=False, cancel_futures=True)
-
-    async def create(self, params: CreateParams) -> SessionState:
-        return (await self.store.create(params)).state()
-
-    async def open(self, params: OpenParams) -> SessionState:
-        return (await self.store.open(params)).state()
-
-    async def continue_recent(self, params: ContinueParams) -> ContinueResult:
-        resident, created = await self.listings.continue_recent(params)
-        return ContinueResult(created=created, **structs.asdict(resident.state()))
-
-    async def fork(self, params: ForkParams) -> SessionState:
-        return (await fork(self.store, params)).state()
-
-    async def list_sessions(self, params: ListParams) -> ListResult:
-        with progress(self.server, params.work_done_token, "Listing sessions") as tell:
-            return await self.listings.page(params, tell)
-
-    async def configure(self, params: ConfigureParams) -> Settings:
-        settings = (await self._settled(params.session_id)).configure(params.settings)
-        self.store.get(params.session_id).watch.configured()
-        return settings
-
-    async def close(self, params: CloseParams) -> None:
-        await self.store.close(params.session_id, force=params.force)
 
     async def get_state(self, params: StateParams) -> SessionState:
         session = await self._settled(params.session_id)

@@ -11,6 +11,7 @@ from pathlib import Path
 from tests import npm
 from tests.benchmarks.daemon import Bench
 from tests.benchmarks.figures import Figures
+from tests.benchmarks.many import Many, plant
 from tests.benchmarks.reference import Reference
 from tests.benchmarks.sessions import KINDS, Recipe, write
 from tests.benchmarks.wire import SERVE
@@ -32,6 +33,9 @@ def _measure(options: argparse.Namespace, figures: Figures, folder: Path) -> Non
     bench = Bench(shlex.split(options.command), figures)
     reference = _reference(options, figures, folder)
     recipes = [Recipe(size, kind) for kind in options.kinds for size in options.sizes]
+    many = Many(bench.command, figures, reference.npm if reference else None)
+    if options.sessions:
+        plant(folder / "many", options.sessions)
     files = {recipe.name: write(recipe, folder / f"{recipe.name}.jsonl") for recipe in recipes}
     for run in range(options.runs):
         _tell(f"run {run + 1} of {options.runs}")
@@ -43,6 +47,9 @@ def _measure(options: argparse.Namespace, figures: Figures, folder: Path) -> Non
                 reference.reads(name, path)
             for durability in DURABILITIES:
                 bench.appends(name, path, durability)
+            many.forks(name, path, folder / "forks")
+        if options.sessions:
+            many.listings(folder / "many", options.sessions)
 
 
 def _reference(options: argparse.Namespace, figures: Figures, folder: Path) -> Reference | None:
@@ -60,6 +67,7 @@ def _options() -> argparse.Namespace:
     add = parser.add_argument
     add("--sizes", type=_numbers, default=[1000, 10_000, 100_000], help="entries, as in 1000,10000")
     add("--kinds", type=_kinds, default=["linear"], help=f"of {', '.join(KINDS)}; default: linear")
+    add("--sessions", type=int, default=2000, help="how many sessions to list; 0 lists none")
     add("--runs", type=int, default=5)
     add("--json", type=Path, metavar="FILE", help="write the figures as JSON lines too")
     add("--folder", type=Path, help="where the sessions are made: a sync costs what that disk takes")

@@ -538,6 +538,10 @@
 ---@field maxMessageBytes? integer A larger message is refused, in and out.
 ---@field maxPageBytes? integer A page ends before it grows past this.
 
+---A session of a directory was made, forked or renamed here, or renamed by another in a session open here.
+---@class pid.ListChangedNotice
+---@field cwd string The working directory.
+
 ---Lists the sessions of some directories, last message first.
 ---@class pid.ListParams
 ---@field cwd? string Those of this directory. Default: those of the workspace folders.
@@ -1165,3 +1169,4 @@
 ---| '"session/compaction"' # pid.CompactionNotice
 ---| '"session/problems"' # pid.ProblemsNotice
 ---| '"session/didClose"' # pid.DidCloseNotice
+---| '"session/listChanged"' # pid.ListChangedNotice
