@@ -79,7 +79,7 @@ def built_messages(tree: Tree, row: int, body: bytes) -> list[Raw]:
 def is_plain(raw: bytes) -> bool:
     """Whether a line is proven, and gives `plain_message`: its head is as pi writes it, the rest is one object."""
     head = _plain_head(raw)
-    if head is None or not raw.endswith(b"}"):
+    if head is None or not raw.endswith(b"}}"):
         return False
     message = raw[head.end() : -1]
     try:
