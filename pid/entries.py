@@ -140,6 +140,20 @@ def depth_of(raw: bytes) -> int:
     return deepest
 
 
+INVALID_UTF8: Final = "invalidUtf8"
+NOT_UTF8: Final = "bytes that are not UTF-8; they stay as they are, and go out as U+FFFD"
+
+
+def is_utf8(raw: bytes) -> bool:
+    """Whether all of it is UTF-8."""
+    if not raw.isascii():
+        try:
+            raw.decode()
+        except UnicodeDecodeError:
+            return False
+    return True
+
+
 _STACK_IS_SHARED: Final = version_info < (3, 12)  # then msgspec goes no deeper than Python itself
 
 
@@ -148,11 +162,8 @@ def clean(raw: bytes, depth: int = MAX_DEPTH) -> bytes:
 
     Returns `raw` itself where nothing had to be replaced by U+FFFD. Raises `DamagedLine`.
     """
-    if not raw.isascii():
-        try:
-            raw.decode()
-        except UnicodeDecodeError:
-            raw = raw.decode(errors="replace").encode()
+    if not is_utf8(raw):
+        raw = raw.decode(errors="replace").encode()
     try:
         _check_grammar(raw)
     except msgspec.DecodeError as error:
