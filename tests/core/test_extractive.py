@@ -170,6 +170,10 @@ def test_the_last_list_of_things_to_do(text: str, todo: str) -> None:
     assert todo_in(text) == todo
 
 
+def test_a_long_line_announces_no_plan() -> None:
+    assert todo_in("the plan " * 20_000 + ".\n- a\n- b") == ""
+
+
 def test_a_todo_tool_s_list_wins_if_it_came_last() -> None:
     todos = [
         {"content": "read", "status": "completed"},
