@@ -132,5 +132,6 @@ _OUTPUT: Final = re.compile(
 
 
 def _is_prose(line: str) -> bool:
-    letters = sum(map(str.isalpha, line))
-    return letters * 2 >= len(line.strip()) and len(line) <= 4 * _LONGEST and not _OUTPUT.match(line)
+    if len(line) > 4 * _LONGEST or _OUTPUT.match(line):
+        return False
+    return sum(map(str.isalpha, line)) * 2 >= len(line.strip())
