@@ -31,6 +31,7 @@ UNCLEAN: Final = 2  # the body is valid, but some of its bytes go out as U+FFFD
 DAMAGED: Final = 4  # there is no valid body: the entry only keeps its place
 DERIVED: Final = 16  # the file holds no id for the entry (8 is `tree.HIDDEN`)
 JOINED: Final = 32  # something else stands before it on its line
+PLAIN: Final = 128  # proven, and its message is the rest of its line (64 is `tree.RELINKED`)
 
 _TIME = rb'"timestamp": ?"(\d{4}-\d\d-\d\dT\d\d:\d\d):([0-5]\d)\.(\d\d\d)Z"'
 _ID = rb'"id": ?"([!#-\[\]-~]{1,64})", ?"parentId": ?(?:null|"([!#-\[\]-~]{1,64})")'

@@ -12,7 +12,8 @@ from typing import Final, Protocol
 from pid.adapters.failures import changed_on_disk
 from pid.adapters.journal import Found, Journal
 from pid.adapters.memory import MemoryJournal
-from pid.core.lines import DAMAGED, PROVEN, UNCLEAN
+from pid.core.lines import DAMAGED, PLAIN, PROVEN, UNCLEAN
+from pid.core.messages import is_plain
 from pid.core.tree import ROOT, Change, Tree
 from pid.entries import INVALID_UTF8, MESSAGE_KINDS, NO_TIME, NOT_UTF8, DamagedLine, clean, is_utf8, iso_of
 from pid.errors import SessionChangedOnDisk
@@ -176,6 +177,9 @@ class Session:
         flags = self.tree.flags
         if flags[row] & DAMAGED:
             return b""
+        if self.tree.kinds[row] in MESSAGE_KINDS and is_plain(raw):
+            flags[row] |= PROVEN | PLAIN
+            return raw
         try:
             cleaned = clean(raw)
         except DamagedLine as error:
