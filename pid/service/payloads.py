@@ -6,7 +6,6 @@ loop's time, and planned in the order of writes.
 
 from collections.abc import Iterator, Sequence
 
-import anyio.lowlevel
 import msgspec
 from msgspec import Raw
 
@@ -30,6 +29,7 @@ from pid.protocol import (
 )
 from pid.service.pages import slices
 from pid.service.session import Session
+from pid.service.turns import next_turn
 
 Found = list[tuple[int, Raw]]
 """The agent messages of a context, each with its row."""
@@ -59,7 +59,7 @@ async def payload_of(
         for part in slices(session.tree, effect.rows):
             for row, said in _read(session.tree, effect, part, session.bodies(part), warnings):
                 builder.add(said, [ids[row]])
-            await anyio.lowlevel.checkpoint()
+            await next_turn()
     made = builder.finish(cache_breakpoints=params.cache_breakpoints or 0, trailing_assistant=params.trailing_assistant)
     warnings += made.warnings
     return AnthropicPayload(**made.payload), made.entry_ids
