@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from pid.adapters.anthropic import AnthropicSummarizer
+from pid.core.extractive import HEADINGS, sections_of
+from pid.core.prompts import Capacity
 from pid.errors import CompactionSuperseded, LeafConflict, NothingToCompact, SummarizerFailed, SummarizerUnavailable
 from pid.protocol import CreateParams, Overflow, PreviewParams, SettingsUpdate
 from tests import anthropic_server as api
@@ -42,7 +45,7 @@ async def test_one_entry_says_what_a_plan_said(resident, told, server):
 
 
 async def test_a_second_one_keeps_what_the_first_one_kept(resident, server):
-    server.default = Reply("notes")
+    server.script(Reply("what the first one said"), Reply("what the second one said"))
     first = await resident.compactor.compact(params())
     await converse(resident, 4)
     second = await resident.compactor.compact(params())
@@ -55,7 +58,8 @@ async def test_a_second_one_keeps_what_the_first_one_kept(resident, server):
         word = "did" if "did" in text else "do"
         said = f"{word} {text.split(word + ' ')[1].split()[0]} "
         assert said in prompt or order.index(entry_id) >= later
-    assert "notes" in prompt
+    assert "what the first one said" in prompt
+    assert "what the second one said" in second.summary
 
 
 async def test_two_in_a_row_on_the_real_session(store, tmp_path, server):
@@ -76,6 +80,9 @@ async def test_two_in_a_row_on_the_real_session(store, tmp_path, server):
     assert kept <= taken
     second = await resident.compactor.compact(params())
     assert set(first.details.modified_files) <= set(second.details.modified_files)
+    rules = sections_of(first.summary).of(HEADINGS[1])
+    assert len(rules) > 5
+    assert {rule.text for rule in rules} <= {rule.text for rule in sections_of(second.summary).of(HEADINGS[1])}
     assert second.tokens_after < second.tokens_before
 
 
@@ -182,3 +189,26 @@ async def test_damaged_entries_are_passed_over(resident, store, tmp_path, told):
     result = await other.compactor.compact(params(summarizer="extractive"))
     assert "do 0" in result.summary
     assert damaged.read_bytes().startswith(b"".join(lines))
+
+
+# What does not fit
+
+
+async def test_an_overlong_history_is_folded_in_requests_within_the_server_s_limit(store, server, monkeypatch):
+    server.context_window = 20_000
+    server.default = lambda request: Reply(f"## Goal\nnotes {len(server.requests)}")
+    monkeypatch.setattr(AnthropicSummarizer, "capacity", Capacity(20_000, 1_000))
+    resident = await store.create(CreateParams(cwd="/p", settings=SETTINGS))
+    await converse(resident, 80)
+    plan = await resident.compactor.preview(PreviewParams(session_id="s", include_requests=True))
+    result = await resident.compactor.compact(params())
+    sent = server.requests
+    assert len(sent) == plan.request_count == result.attempts >= 5
+    assert not [request for request in sent if request.refused]
+    assert max(request.tokens + request.body["max_tokens"] for request in sent) <= server.context_window
+    said = "".join(request.prompt for request in sent)
+    kept = {number for number in range(80) if f"do {number} " not in said or f"did {number} " not in said}
+    assert kept <= {78, 79}
+    assert all(said.count(f"[User]: do {number} ") == 1 for number in set(range(80)) - kept)
+    folded = [number for number in range(1, len(sent)) if plan.requests[number].purpose == "history"]
+    assert all(f"notes {number}" in sent[number].prompt for number in folded)
