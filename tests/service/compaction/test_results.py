@@ -86,6 +86,24 @@ async def test_two_in_a_row_on_the_real_session(store, tmp_path, server):
     assert second.tokens_after < second.tokens_before
 
 
+async def test_a_context_without_reports_is_walked_through_once(resident, monkeypatch):
+    await converse(resident, 300, size=20)
+    journal, read = resident.session.journal, []
+    stored = type(journal).read
+    monkeypatch.setattr(type(journal), "read", lambda self, spans: read.append(len(spans)) or stored(self, spans))
+    first = await resident.compactor.preview(PreviewParams(session_id="s"))
+    once = sum(read)
+    assert once < 2 * 612 + 200  # to measure it, and to take it in; the newest and the oldest once more
+    read.clear()
+    assert await resident.compactor.preview(PreviewParams(session_id="s")) == first
+    assert sum(read) < once - 400
+    usage = await resident.compactor.gauge.usage(resident.session.leaf)
+    assert usage.tokens == first.tokens_before
+    await append(resident, user("z" * 4_000))
+    later = await resident.compactor.preview(PreviewParams(session_id="s"))
+    assert later.tokens_before == first.tokens_before + 1_000
+
+
 async def test_nothing_kept_is_null_and_the_entry_names_itself(resident):
     await append(resident, user("z" * 40_000))
     resident.session.set_settings(SettingsUpdate(context_window=9_000, summarizer="extractive"), SETTINGS)
