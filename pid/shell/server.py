@@ -215,10 +215,12 @@ class Daemon:
         return structs.replace(found, context_usage=await gauge.usage(leaf))
 
     async def build_prompt(self, params: PromptParams) -> PromptResult:
-        agent_dir, loop = self.store.places.agent_dir, asyncio.get_running_loop()
-        today = datetime.datetime.now().astimezone().date()
-        build = partial(build_prompt, params, home=self.home, agent_dir=agent_dir, today=today)
-        return await loop.run_in_executor(self.around.threads, build)
+        return await asyncio.get_running_loop().run_in_executor(self.around.threads, self._prompt, params)
+
+    def _prompt(self, params: PromptParams) -> PromptResult:
+        places, today = self.store.places, datetime.datetime.now().astimezone().date()
+        trusted = places.trusts(params.cwd)
+        return build_prompt(params, home=self.home, agent_dir=places.agent_dir, today=today, project=trusted)
 
     async def _settled(self, session_id: str) -> Session:
         """The session once the writes that came before are done."""
