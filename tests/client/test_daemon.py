@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,17 @@ async def test_a_session_from_its_making_to_its_reopening(client: Client, tmp_pa
     again = await client.session.open(path=str(state.path))
     assert (again.name, again.leaf_id) == ("a first name", labelled.entry_id)
     assert Path(str(state.path)).parent == tmp_path
+
+
+async def test_an_answer_too_deep_for_python_fails_its_own_call_alone(client: Client) -> None:
+    """On Python 3.11 msgspec goes no deeper than Python's own stack; files may hold 1,000 levels."""
+    session_id = await create(client)
+    deep = '{"type":"custom","customType":"deep","data":' + "[" * 998 + "]" * 998 + "}"
+    entry = await client.session.append(session_id=session_id, entry=msgspec.Raw(deep.encode()))
+    asked = [client.session.get_entries(session_id=session_id), client.session.get_state(session_id=session_id)]
+    entries, state = await asyncio.gather(*asked, return_exceptions=True)
+    assert isinstance(entries, RecursionError) or sys.version_info >= (3, 12)
+    assert state.leaf_id == entry.entry_id  # type: ignore[union-attr]
 
 
 async def test_a_prompt_of_another_noun(client: Client, tmp_path: Path) -> None:
