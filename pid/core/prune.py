@@ -23,7 +23,7 @@ HEAD: Final = 200
 """So many characters of a shortened result stay."""
 SHORT_TOKENS: Final = 100
 """What a shortened result takes at most; no result that takes less is shortened."""
-WEIGHED_BYTES: Final = 64 << 10
+WEIGHED_BYTES: Final = 2 << 10
 """So much of a text is weighed; the rest is taken to be like it."""
 USER_SIDE: Final = frozenset(
     {Kind.USER, Kind.BASH, Kind.CUSTOM_ROLE, Kind.CUSTOM_MESSAGE, Kind.BRANCH_SUMMARY, Kind.COMPACTION}

@@ -43,8 +43,10 @@ async def pruned(tree: Tree, found: Found, limits: PruneToolResults) -> Found:
             place += 1
         await anyio.lowlevel.checkpoint()
     turns = [place for place, (row, _) in enumerate(found) if tree.kinds[row] in USER_SIDE]
-    kept = list(found)
-    for place in results_to_shorten(results, turns, limits):
-        row, message = found[place]
-        kept[place] = row, shortened(message, tree.ids[row])
+    chosen = frozenset(results_to_shorten(results, turns, limits))
+    kept: Found = []
+    for part in found_slices(found):
+        for row, message in part:
+            kept.append((row, shortened(message, tree.ids[row]) if len(kept) in chosen else message))
+        await anyio.lowlevel.checkpoint()
     return kept
