@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from tests.anthropic_server import AnthropicServer, Behaviour, Reply, Request, too_long, tool_use
+from tests.anthropic_server import AnthropicServer, Behaviour, Reply, Request, bad_request, too_long, tool_use
 from tests.documents import example, printed, sessions
 from tests.npm import Npm
 
 Json = dict[str, Any]
 Agent = Callable[..., str]
-SUMMARY = "## Goal\nLearn what the notes say."
+SUMMARY = Reply("## Goal\nLearn what the notes say.")
 NEARLY_FULL = {"input_tokens": 190_000}
 
 
@@ -44,10 +44,10 @@ def agent(request: pytest.FixtureRequest, place: Path) -> Agent:
     return lambda *arguments: printed(runner, name, *arguments, cwd=place)
 
 
-def by_purpose(*replies: Behaviour) -> Callable[[Request], Behaviour]:
-    """The daemon's requests for summaries, which stream, get one; the agent's get these replies in their order."""
+def by_purpose(*replies: Behaviour, summary: Behaviour = SUMMARY) -> Callable[[Request], Behaviour]:
+    """The daemon's requests, which stream, get a summary; the agent's get these replies in their order."""
     left = deque(replies)
-    return lambda request: Reply(SUMMARY) if request.body.get("stream") else left.popleft()
+    return lambda request: summary if request.body.get("stream") else left.popleft()
 
 
 def asked(server: AnthropicServer) -> list[Json]:
@@ -113,12 +113,16 @@ def test_a_session_that_goes_on_and_is_compacted_in_time(api: AnthropicServer, a
     assert entries(place)[-4:] == ["assistant", "toolResult", "compaction", "assistant"]
 
 
-def test_a_full_context_of_which_nothing_can_be_summarised_is_sent(
+def test_a_nearly_full_context_that_cannot_be_compacted_is_sent(
     api: AnthropicServer, agent: Agent, place: Path
 ) -> None:
-    api.default = by_purpose(Reply(tool_use("read", {"path": "a"}).content, "tool_use", NEARLY_FULL), Reply("Gone."))
-    assert agent("What is in a?").startswith("Gone.\n")
-    assert "compaction" not in entries(place)
+    (place / "agent").mkdir()
+    (place / "agent" / "settings.json").write_text('{"pid": {"fallback": false}}')
+    read = tool_use("read", {"path": "gone.txt"})
+    api.default = by_purpose(Reply(read.content, "tool_use", NEARLY_FULL), Reply("Gone."), summary=bad_request("no"))
+    assert agent("What does gone.txt say?").startswith("Gone.\n")
+    assert entries(place) == ["session", "system", "user", "assistant", "toolResult", "assistant"]
+    assert len(api.requests) == len(asked(api)) + 1
 
 
 def test_any_other_refusal_ends_the_agent_and_keeps_the_question(

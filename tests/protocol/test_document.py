@@ -1,13 +1,13 @@
 """Every JSON block in `protocol.md` is what the line above it says, and the transcript is a conversation.
 
 The line above a block is a comment: `params METHOD`, `result METHOD` (`METHOD` may be a notification), `type NAME`,
-`error`, `settings file`, or `message client` and `message server` in the transcript.
+`error`, `settings` (a settings file), or `message client` and `message server` in the transcript.
 """
 
 import json
 import re
+import tempfile
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import msgspec
@@ -83,20 +83,20 @@ def check_message(value: Any) -> None:
         assert "result" in value
 
 
-def check_settings(value: Any) -> None:
-    """That all of a settings file is taken."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder, "settings.json")
-        path.write_text(json.dumps(value), encoding="utf-8")
-        assert read_settings(str(path), folder).problems == ()
+def check_settings_file(value: Any) -> None:
+    """That a settings file is read without a problem."""
+    with tempfile.NamedTemporaryFile("w") as file:
+        json.dump(value, file)
+        file.flush()
+        assert read_settings(file.name, "/").problems == ()
 
 
 CHECKS = {
+    "settings": lambda of, value: check_settings_file(value),
     "params": lambda of, value: check(ROWS[of].params, value),
     "result": check_result,
     "type": lambda of, value: check(getattr(protocol, of), value),
     "error": lambda of, value: check_error(value),
-    "settings": lambda of, value: check_settings(value),
     "message": lambda of, value: check_message(value),
 }
 
