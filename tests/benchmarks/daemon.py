@@ -51,6 +51,8 @@ HEAVY: dict[str, Read] = {
     "tree, bare": pages("session/getTree", content="none"),
     "branch, whole": pages("session/getBranch"),
     "context": once("session/buildContext"),
+    "payload": once("session/buildContext", format="anthropic", cacheBreakpoints=4),
+    "payload, pruned": once("session/buildContext", format="anthropic", pruneToolResults={}),
 }
 SMALL: dict[str, Callable[[str], tuple[str, Params]]] = {  # from the leaf
     "state": lambda _: ("session/getState", {}),
