@@ -53,13 +53,14 @@ class Bridge(LanguageServerProtocol):
         super().__init__(server, converter)
         self.progress = ClearedProgress(self)
         self.methods: dict[str, Registered] = {}
+        self.listeners: dict[str, Callable[[Raw], None]] = {}
         self.dispatch: Dispatch | None = None
         self._hello: InitializeParams | None = None
         self._unwatch: Callable[[], None] = lambda: None
 
     def connect(self, reading: int, writing: int) -> Dispatch:
         """The dispatch of the client on these descriptors, on the running loop."""
-        self.dispatch = Dispatch(self, self.methods)
+        self.dispatch = Dispatch(self, self.methods, self.listeners)
         self.dispatch.connect(reading, writing, self._server.max_message)
         return self.dispatch
 
@@ -120,6 +121,8 @@ class Bridge(LanguageServerProtocol):
         result = yield from super().lsp_initialize(params)
         if types.TEXT_DOCUMENT_DID_OPEN not in self.fm.features:
             result.capabilities.text_document_sync = None
+        for name, offer in self._server.offers.items():
+            setattr(result.capabilities, name, offer)
         result.capabilities.experimental = {"pid": msgspec.to_builtins(experimental)}
         if self._hello.process_id is not None:
             self._unwatch = watch_process(self._hello.process_id, self._orphaned)

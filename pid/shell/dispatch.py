@@ -1,8 +1,8 @@
 """From a message to who handles it, and the life cycle of LSP: who may ask what, and when.
 
-A request of a registered method becomes one task. All other methods of LSP are handed to the `Foreign` side,
-which is pygls. What is out of turn is refused here: before `initialize`, after `shutdown`, with an id that is
-open, for a method that nobody has.
+A request of a registered method becomes one task; a notification goes to its listener at once. All other methods of
+LSP are handed to the `Foreign` side, which is pygls. What is out of turn is refused here: before `initialize`, after
+`shutdown`, with an id that is open, for a method that nobody has.
 """
 
 import asyncio
@@ -59,9 +59,12 @@ class Dispatch:
     questions: Questions
     connection: Connection
 
-    def __init__(self, foreign: Foreign, methods: dict[str, Registered]) -> None:
+    def __init__(
+        self, foreign: Foreign, methods: dict[str, Registered], listeners: dict[str, Callable[[Raw], None]]
+    ) -> None:
         self._foreign = foreign
         self._methods = methods
+        self._listeners = listeners
         self._draining: asyncio.Task[None] | None = None
         self.initialized = False
         self.shut_down_by: Id | None = None
@@ -161,6 +164,8 @@ class Dispatch:
             self.connection.end("exit", discard=True)
         elif not self.initialized or self.shut_down_by is not None:
             logger.warning("ignored outside of the session: notification %.100s", method)
+        elif listener := self._listeners.get(method):
+            listener(message.params)
         elif self._foreign.takes(method, as_request=False):
             self._foreign.tell(message)
         elif not method.startswith("$/"):

@@ -28,11 +28,12 @@ from pid.protocol import InitializeParams, Wire
 from pid.shell.bridge import Bridge
 from pid.shell.calls import CALL
 from pid.shell.dispatch import Registered
+from pid.shell.envelope import Raw
 from pid.shell.lifeline import patient_stderr
 from pid.shell.questions import AnswerError
 from pid.shell.transport import stdio
 
-__all__ = ["AnswerError", "RpcServer", "after_response", "register"]
+__all__ = ["AnswerError", "RpcServer", "after_response", "listen", "register"]
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +54,8 @@ class RpcServer(LanguageServer):
     `on_initialize` gets the params of `initialize` and gives `capabilities.experimental.pid` of the answer (a
     mapping or a Struct); what it raises refuses the client. `on_shutdown` is awaited once, at `shutdown` or at
     the end of the connection, while requests that were received still run: it ends what does not end by itself
-    (summaries) and waits for what must not be lost. All of it has well under a second.
+    (summaries) and waits for what must not be lost. All of it has well under a second. `offers` are server
+    capabilities to announce beside those, by lsprotocol's names.
     """
 
     protocol: Bridge
@@ -71,6 +73,7 @@ class RpcServer(LanguageServer):
         self.on_initialize = on_initialize
         self.on_shutdown = on_shutdown
         self.max_message = max_message
+        self.offers: dict[str, Any] = {}
         super().__init__(name, version, types.TextDocumentSyncKind.None_, protocol_cls=Bridge)
 
     def notify(self, method: str, params: Any = None) -> None:
@@ -127,6 +130,16 @@ def register(server: RpcServer, method: str, params: type[P], handler: Callable[
     if method in server.protocol.methods:
         raise ValueError(f"{method} is registered already")
     server.protocol.methods[method] = Registered(params, handler)
+
+
+def listen(server: RpcServer, method: str, handler: Callable[[Raw], None]) -> None:
+    """Give the params of each notification `method` to `handler`, at once and as they came.
+
+    Raises ValueError for a method that is taken.
+    """
+    if method in server.protocol.listeners:
+        raise ValueError(f"{method} is listened to already")
+    server.protocol.listeners[method] = handler
 
 
 def after_response(action: Callable[[], None]) -> None:

@@ -64,6 +64,7 @@ from pid.service.store import Resident, Store
 from pid.service.summarizing import EXTRACTIVE, Summarizer
 from pid.service.writing import Plan, Written
 from pid.shell.compactions import Compactions
+from pid.shell.documents import Documents
 from pid.shell.folders import workspace_folders
 from pid.shell.rpc import RpcServer, after_response, register
 from pid.shell.whole_sessions import WholeSessions
@@ -108,6 +109,7 @@ class Daemon:
         whole = WholeSessions(self.server, lambda: self.store, lambda: self.listings)
         for method, handler in (self.handlers() | whole.handlers() | self.compactions.handlers()).items():
             register(self.server, method, METHODS[method].params, handler)
+        self.documents = Documents(self.server, lambda: self.store, self.set_leaf)
 
     def handlers(self) -> dict[str, Callable[[Any], Awaitable[Any]]]:
         """The handler of each method."""
@@ -154,6 +156,7 @@ class Daemon:
         """Ends what does not end by itself; writes that were received are finished."""
         if self.following is not None:
             self.following.cancel()
+        self.documents.stop()
         await self.store.close_all()
         self.planners.shutdown(wait=False, cancel_futures=True)
 

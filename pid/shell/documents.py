@@ -1,0 +1,271 @@
+"""Session files in any editor: LSP's features on the documents that it has open.
+
+A document is read as the editor has it, edited or not, and never written; only the lens "Move the leaf here" acts, on
+the session that is open in the daemon, as `session/setLeaf` does. All work on documents is done in one thread of
+their own, in the order in which it came, so nothing of it holds the loop, and an answer is about the text as it was
+when it was asked for. pygls' own documents are not used: they split lines at U+2028.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import chain, islice
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from pid.core.reading import Reading
+from pid.core.tree import Tree
+from pid.errors import InvalidParams
+from pid.protocol import SetLeafParams, SetLeafResult, Wire, decode_params
+from pid.service.store import Resident, Store
+from pid.shell import document_answers as answers
+from pid.shell.document import Document
+from pid.shell.folders import path_of
+from pid.shell.lsp import (
+    MOVE_LEAF,
+    OFFERS,
+    CodeLens,
+    DidChangeParams,
+    DidOpenParams,
+    DocumentParams,
+    DocumentSymbol,
+    ExecuteCommandParams,
+    FoldingRange,
+    Hover,
+    Location,
+    PositionParams,
+    PublishDiagnostics,
+    ReferenceParams,
+    SymbolInformation,
+    WorkspaceSymbolParams,
+)
+from pid.shell.questions import AnswerError
+from pid.shell.rpc import RpcServer, listen, register
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+_QUIET: Final = 0.15
+"""Seconds without an edit before problems are told."""
+_KEPT: Final = 2.0
+"""Seconds for which a closed document is kept: editors that load a file again close and open it."""
+_MOST_FOUND: Final = 500
+_PUBLISH: Final = "textDocument/publishDiagnostics"
+_REFRESH: Final = "workspace/codeLens/refresh"
+
+Move = Callable[[SetLeafParams], Awaitable[SetLeafResult]]
+
+
+class Documents:
+    """The handlers. `store` gives the store as it is, `move` moves a leaf as the request does."""
+
+    def __init__(self, server: RpcServer, store: Callable[[], Store], move: Move) -> None:
+        self._server = server
+        self._store = store
+        self._move = move
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="pid-documents")
+        self._open: dict[str, Document] = {}  # of the thread
+        self._closed: dict[str, Document] = {}  # of the thread
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._refreshing: asyncio.Task[None] | None = None
+        server.offers |= OFFERS
+        for method, act in (("didOpen", self._opened), ("didChange", self._changed), ("didClose", self._was_closed)):
+            listen(server, f"textDocument/{method}", partial(self._submit, act))
+        for method, (params, handler) in self.handlers().items():
+            register(server, method, params, handler)
+
+    def handlers(self) -> dict[str, tuple[type[Wire], Callable[[Any], Awaitable[Any]]]]:
+        """The params and the handler of each request."""
+        return {
+            "textDocument/documentSymbol": (DocumentParams, self.symbols),
+            "textDocument/foldingRange": (DocumentParams, self.folds),
+            "textDocument/hover": (PositionParams, self.hover),
+            "textDocument/definition": (PositionParams, self.definition),
+            "textDocument/references": (ReferenceParams, self.references),
+            "textDocument/codeLens": (DocumentParams, self.lenses),
+            "workspace/symbol": (WorkspaceSymbolParams, self.search),
+            "workspace/executeCommand": (ExecuteCommandParams, self.execute),
+        }
+
+    def stop(self) -> None:
+        """Ends what waits; what is being read is given up with the process."""
+        for timer in self._timers.values():
+            timer.cancel()
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    # What the editor tells
+
+    def _submit(self, act: Callable[[msgspec.Raw], str], params: msgspec.Raw) -> None:
+        """Has the thread act on a notification; then problems are due."""
+        loop = asyncio.get_running_loop()
+
+        def work() -> None:
+            try:
+                uri = act(params)
+            except (InvalidParams, ValueError) as error:
+                logger.warning("ignored: a notification about a document: %s", error)
+            except Exception:
+                logger.exception("a document could not be followed")
+            else:
+                loop.call_soon_threadsafe(self._later, uri)
+
+        self._thread.submit(work)
+
+    def _opened(self, raw: msgspec.Raw) -> str:
+        document = decode_params(DidOpenParams, raw).text_document
+        uri = document.uri
+        known = self._open.get(uri) or self._closed.pop(uri, None) or Document(uri)
+        self._open[uri] = known
+        known.open(document.text, document.version)
+        return uri
+
+    def _changed(self, raw: msgspec.Raw) -> str:
+        params = decode_params(DidChangeParams, raw)
+        uri = params.text_document.uri
+        if document := self._open.get(uri):
+            document.change(params.content_changes, params.text_document.version or 0)
+        return uri
+
+    def _was_closed(self, raw: msgspec.Raw) -> str:
+        uri = decode_params(DocumentParams, raw).text_document.uri
+        if document := self._open.pop(uri, None):
+            self._closed[uri] = document
+        return uri
+
+    def _later(self, uri: str) -> None:
+        """Tells the problems of a document once it is left alone for a moment; forgets it if it stays closed."""
+        loop = asyncio.get_running_loop()
+        if timer := self._timers.pop(uri, None):
+            timer.cancel()
+        delay = _QUIET if uri in self._open else _KEPT
+        self._timers[uri] = loop.call_later(delay, self._due, uri)
+
+    def _due(self, uri: str) -> None:
+        del self._timers[uri]
+        self._thread.submit(self._tell, uri)
+
+    def _tell(self, uri: str) -> None:
+        self._closed.pop(uri, None)
+        document = self._open.get(uri)
+        try:
+            if document is not None and (document.told or document.reading):
+                self._publish(document)
+        except Exception:
+            logger.exception("the problems of a document could not be told")
+
+    def _publish(self, document: Document) -> None:
+        reading = document.reading
+        document.told = reading is not None
+        found = answers.diagnostics(document, reading) if reading else []
+        self._server.notify(_PUBLISH, PublishDiagnostics(document.uri, found, document.version))
+
+    # What it asks
+
+    async def _ask(self, uri: str, work: Callable[[Document, Reading], T], otherwise: T) -> T:
+        """What `work` gives for a document as it is now; `otherwise` if it is not open, or no session."""
+
+        def answer() -> T:
+            document = self._open.get(uri)
+            reading = document.reading if document else None
+            return work(document, reading) if document and reading else otherwise
+
+        return await asyncio.get_running_loop().run_in_executor(self._thread, answer)
+
+    async def symbols(self, params: DocumentParams) -> list[DocumentSymbol] | list[SymbolInformation]:
+        nested = self._knows_nested_symbols
+
+        def work(document: Document, reading: Reading) -> list[DocumentSymbol] | list[SymbolInformation]:
+            found = answers.symbols(reading)
+            return found if nested else list(answers.flat_symbols(document, found))
+
+        return await self._ask(params.text_document.uri, work, [])
+
+    @property
+    def _knows_nested_symbols(self) -> bool:
+        documents = self._server.client_capabilities.text_document
+        symbols = documents.document_symbol if documents else None
+        return bool(symbols and symbols.hierarchical_document_symbol_support)
+
+    async def folds(self, params: DocumentParams) -> list[FoldingRange]:
+        return await self._ask(params.text_document.uri, lambda _, reading: answers.folds(reading), [])
+
+    async def hover(self, params: PositionParams) -> Hover | None:
+        uri, leaf_id = params.text_document.uri, self._leaf_of(params.text_document.uri)
+
+        def work(document: Document, reading: Reading) -> Hover | None:
+            return answers.hover(document, reading, params.position, leaf_id)
+
+        return await self._ask(uri, work, None)
+
+    async def definition(self, params: PositionParams) -> Location | None:
+        def work(document: Document, reading: Reading) -> Location | None:
+            return answers.definition(document, reading, params.position)
+
+        return await self._ask(params.text_document.uri, work, None)
+
+    async def references(self, params: ReferenceParams) -> list[Location]:
+        def work(document: Document, reading: Reading) -> list[Location]:
+            itself = params.context.include_declaration
+            return answers.references(document, reading, params.position, itself=itself)
+
+        return await self._ask(params.text_document.uri, work, [])
+
+    async def search(self, params: WorkspaceSymbolParams) -> list[SymbolInformation]:
+        def work() -> list[SymbolInformation]:
+            return list(islice(chain.from_iterable(self._searched(params.query)), _MOST_FOUND))
+
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    def _searched(self, query: str) -> Iterator[Iterator[SymbolInformation]]:
+        for document in self._open.values():
+            if reading := document.reading:
+                yield answers.search(document, reading, query)
+
+    # The session behind a document
+
+    def _resident(self, uri: str) -> Resident | None:
+        path = path_of(uri)
+        return None if path is None else self._store().at(path)
+
+    def _leaf_of(self, uri: str) -> str | None:
+        """The present leaf of the session that is open here; None if none is, or it has none."""
+        resident = self._resident(uri)
+        return resident.session.leaf_id if resident else None
+
+    async def lenses(self, params: DocumentParams) -> list[CodeLens]:
+        uri = params.text_document.uri
+        resident = self._resident(uri)
+        if resident is None:
+            return []
+        session = resident.session
+        tree: Tree = session.tree
+        session_id, leaf_id = session.session_id, session.leaf_id
+        return await self._ask(uri, lambda _, reading: answers.lenses(reading, session_id, leaf_id, tree.rows), [])
+
+    async def execute(self, params: ExecuteCommandParams) -> SetLeafResult:
+        if params.command != MOVE_LEAF:
+            raise InvalidParams(f"command: there is no command {params.command!r}", path="command")
+        if len(params.arguments or ()) != 1:
+            raise InvalidParams("arguments: one object with sessionId and entryId", path="arguments")
+        assert params.arguments is not None
+        done = await self._move(decode_params(SetLeafParams, params.arguments[0]))
+        self.sessions_moved()
+        return done
+
+    def sessions_moved(self) -> None:
+        """A session was opened or closed, or its leaf moved: the editor may ask for the lenses again."""
+        workspace = self._server.client_capabilities.workspace
+        if not (self._open and workspace and workspace.code_lens and workspace.code_lens.refresh_support):
+            return
+        if self._refreshing is None or self._refreshing.done():
+            self._refreshing = asyncio.get_running_loop().create_task(self._refresh())
+
+    async def _refresh(self) -> None:
+        try:
+            await self._server.request(_REFRESH, None, Any)
+        except AnswerError as error:
+            logger.info("the editor did not ask for lenses again: %s", error)
