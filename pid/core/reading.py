@@ -209,7 +209,7 @@ class Reading:
         return behind[-1] if behind else rows[0] if rows else ROOT
 
     def problems(self) -> list[Problem]:
-        """What is wrong with the text as it is now, by line. A parent that came later is missing no more."""
+        """What is wrong with the text as it is now, by line. What came later is missing no more."""
         found = [problem for problem in self._told if self._holds(problem)]
         tail = self.lines[-1]
         if self.is_session and tail.strip() and not self._tail:
@@ -218,9 +218,13 @@ class Reading:
         return sorted(found, key=lambda problem: problem.line)
 
     def _holds(self, problem: Problem) -> bool:
-        if problem.kind == "missingParent":
-            row = self.tree.rows.get(problem.entry_id or "", ROOT)
-            return self.tree.severed.get(row) == "missingParent"
+        """Whether what an entry named is still not there."""
+        row = self.tree.rows.get(problem.entry_id or "", ROOT)
+        match problem.kind:
+            case "missingParent":
+                return self.tree.severed.get(row) == "missingParent"
+            case "danglingTarget" | "missingFirstKept" if row != ROOT:
+                return self.glances[row].names not in self.tree.rows
         return True
 
 
