@@ -194,8 +194,8 @@ def _value(value: object) -> str:
 def _json(value: object) -> str:
     try:
         return msgspec.json.format(msgspec.json.encode(value)).decode()
-    except (TypeError, ValueError, RecursionError):
-        return repr(type(value).__name__)
+    except RecursionError:
+        return "(nested too deeply)"
 
 
 def _shortened(text: str) -> str:

@@ -70,7 +70,9 @@ def test_growth_line_by_line_is_read_as_the_whole(data: bytes) -> None:
 
 PIECES = [
     HEADER,
-    *session_bytes("u1=One a1(bash) t1 | a1 > u2=\U0001f600 a2 l1(u1)=here c1(u2)=short !u3 a3 | gone > u4").split(b"\n")[1:],
+    *session_bytes("u1=One a1(bash) t1 | a1 > u2=\U0001f600 a2 l1(u1)=here c1(u2)=short !u3 a3 | gone > u4").split(
+        b"\n"
+    )[1:],
     b'{"type":"message","id":"u1","parentId":null,"timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user"}}',
     b'{"type":"message","id":"bad","parentId":"u1","timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user",}}',
     b"",

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pid.core import text as module
 from pid.core.text import Place, Stretch, byte_at, edited, end_of, first_difference, head_line, read_lines, units_before
 
-ODD = "a\u00e9\u4e2d\U0001f600\u2028\u0085\r\\\"\n"
+ODD = 'a\u00e9\u4e2d\U0001f600\u2028\u0085\r\\"\n'
 texts = st.text(st.sampled_from(ODD), max_size=40)
 lines = texts.map(lambda text: text.encode().split(b"\n"))
 
