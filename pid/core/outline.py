@@ -4,12 +4,12 @@ A turn begins with a user's message. What does not go on from the entry before i
 So do compactions and branch summaries. Leaf markers and replaced entries are in no part.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from pid.core.reading import Glance, Reading
-from pid.core.tree import ROOT
+from pid.core.tree import ROOT, Tree
 from pid.entries import Kind
 
 NO_WORDS: Final = "(no text)"
@@ -106,24 +106,40 @@ def called(glance: Glance) -> str:
 
 
 def _words(reading: Reading, row: int) -> str:
-    label = reading.tree.label_of(row)
-    words = reading.glances[row].preview or NO_WORDS
-    return f"[{label}] {words}" if label else words
+    return _worded(reading.tree.label_of(row), reading.glances[row].preview)
 
 
-def landmarks(reading: Reading, query: str) -> Iterator[tuple[int, str, str]]:
-    """What can be searched for in a session: its name (at the entry ROOT), the labelled entries, the user's messages.
+def _worded(label: str | None, said: str | None) -> str:
+    return f"[{label}] {said or NO_WORDS}" if label else said or NO_WORDS
 
-    Each is a row, what it is (`session`, `label`, `turn`) and its name, in which `query` occurs, whatever the case.
-    """
-    tree, wanted = reading.tree, query.casefold()
-    name = tree.name or reading.scanner.session_id
+
+# What can be searched for
+
+
+class Landmark(NamedTuple):
+    """A place that people remember: `what` is `session` (at the row ROOT), `label` or `turn`."""
+
+    row: int
+    what: str
+    name: str
+
+
+def landmark_rows(tree: Tree) -> list[int]:
+    """The labelled entries and the user's messages."""
+    labelled = {tree.rows[target] for target in tree.labels if target in tree.rows}
+    spoken = (row for row, kind in enumerate(tree.kinds) if kind == Kind.USER)
+    return sorted(row for row in labelled.union(spoken) if not tree.is_hidden(row))
+
+
+def landmarks(
+    tree: Tree, session_id: str, previews: Iterable[tuple[int, str | None]], query: str
+) -> Iterator[Landmark]:
+    """The session's name and, of rows with their previews, those in whose name `query` occurs, whatever the case."""
+    wanted, name = query.casefold(), tree.name or session_id
     if wanted in name.casefold():
-        yield ROOT, "session", name
-    for row in range(len(tree)):
-        label = tree.label_of(row) if tree.labels else None
-        if (label is None and tree.kinds[row] != Kind.USER) or tree.is_hidden(row):
-            continue
-        words = _words(reading, row)
+        yield Landmark(ROOT, "session", name)
+    for row, said in previews:
+        label = tree.label_of(row)
+        words = _worded(label, said)
         if wanted in words.casefold():
-            yield row, "label" if label else "turn", words
+            yield Landmark(row, "label" if label else "turn", words)

@@ -1,11 +1,22 @@
 """What is told of a session in a document, in LSP's types. What there is to tell is known by the core."""
 
 from collections.abc import Container, Iterable, Iterator
+from pathlib import Path
 from typing import Final
 
 from pid.core.diagnosis import HINTS, findings
 from pid.core.links import id_span, meant_at, named_entry, naming
-from pid.core.outline import Part, called, entry_name, landmarks, outline, part_detail, part_name
+from pid.core.outline import (
+    Landmark,
+    Part,
+    called,
+    entry_name,
+    landmark_rows,
+    landmarks,
+    outline,
+    part_detail,
+    part_name,
+)
 from pid.core.readable import entry_markdown, header_markdown
 from pid.core.reading import Reading
 from pid.core.text import byte_at, units_before
@@ -138,9 +149,17 @@ def folds(reading: Reading) -> list[FoldingRange]:
 
 def search(document: Document, reading: Reading, query: str) -> Iterator[SymbolInformation]:
     """The session, its labels and its user's messages, as far as `query` occurs in them."""
-    session = reading.tree.name or reading.scanner.session_id
-    for row, what, name in landmarks(reading, query):
+    tree, session_id = reading.tree, reading.scanner.session_id
+    previews = ((row, reading.glances[row].preview) for row in landmark_rows(tree))
+    for row, what, name in landmarks(tree, session_id, previews, query):
         where = Location(document.uri, _range_of(reading, row))
+        yield SymbolInformation(name, _PART_KINDS[what], where, None if row == ROOT else tree.name or session_id)
+
+
+def found_symbols(path: str, session: str, found: Iterable[tuple[Landmark, int]]) -> Iterator[SymbolInformation]:
+    """The landmarks, each with its line, of a session that is open in the daemon and in no document."""
+    for (row, what, name), line in found:
+        where = Location(Path(path).as_uri(), Where(At(line, 0), At(line, 0)))
         yield SymbolInformation(name, _PART_KINDS[what], where, None if row == ROOT else session)
 
 

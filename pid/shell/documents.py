@@ -20,6 +20,7 @@ from pid.core.reading import Reading
 from pid.core.tree import Tree
 from pid.errors import InvalidParams
 from pid.protocol import SetLeafParams, SetLeafResult, Wire, decode_params
+from pid.service.finding import find_landmarks
 from pid.service.store import Resident, Store
 from pid.shell import document_answers as answers
 from pid.shell.document import Document
@@ -43,7 +44,7 @@ from pid.shell.lsp import (
     WorkspaceSymbolParams,
 )
 from pid.shell.questions import AnswerError
-from pid.shell.rpc import RpcServer, listen, register
+from pid.shell.rpc import RpcServer, after_response, listen, register
 
 logger = logging.getLogger(__name__)
 
@@ -149,11 +150,12 @@ class Documents:
         self._thread.submit(self._tell, uri)
 
     def _tell(self, uri: str) -> None:
-        self._closed.pop(uri, None)
-        document = self._open.get(uri)
+        closed, document = self._closed.pop(uri, None), self._open.get(uri)
         try:
             if document is not None and (document.told or document.reading):
                 self._publish(document)
+            elif document is None and closed is not None and closed.told:
+                self._server.notify(_PUBLISH, PublishDiagnostics(uri, []))
         except Exception:
             logger.exception("the problems of a document could not be told")
 
@@ -215,10 +217,19 @@ class Documents:
         return await self._ask(params.text_document.uri, work, [])
 
     async def search(self, params: WorkspaceSymbolParams) -> list[SymbolInformation]:
+        """In the documents, then in the sessions that are open in the daemon and shown in no document."""
+
         def work() -> list[SymbolInformation]:
             return list(islice(chain.from_iterable(self._searched(params.query)), _MOST_FOUND))
 
-        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+        found = await asyncio.get_running_loop().run_in_executor(self._thread, work)
+        shown = {path_of(uri) for uri in list(self._open)}
+        for resident in self._store().residents():
+            path, limit = resident.session.journal.path, _MOST_FOUND - len(found)
+            if path is not None and path not in shown and limit > 0:
+                more = await find_landmarks(self._thread, resident.session, params.query, limit)
+                found += answers.found_symbols(path, resident.session.tree.name or resident.session.session_id, more)
+        return found
 
     def _searched(self, query: str) -> Iterator[Iterator[SymbolInformation]]:
         for document in self._open.values():
@@ -253,8 +264,18 @@ class Documents:
             raise InvalidParams("arguments: one object with sessionId and entryId", path="arguments")
         assert params.arguments is not None
         done = await self._move(decode_params(SetLeafParams, params.arguments[0]))
-        self.sessions_moved()
+        after_response(self.sessions_moved)
         return done
+
+    def moving(self, handler: Callable[[Any], Awaitable[T]]) -> Callable[[Any], Awaitable[T]]:
+        """A handler of a request that opens or closes sessions, after whose answer the lenses may be others."""
+
+        async def answer(params: Any) -> T:
+            result = await handler(params)
+            after_response(self.sessions_moved)
+            return result
+
+        return answer
 
     def sessions_moved(self) -> None:
         """A session was opened or closed, or its leaf moved: the editor may ask for the lenses again."""

@@ -67,7 +67,7 @@ from pid.shell.compactions import Compactions
 from pid.shell.documents import Documents
 from pid.shell.folders import workspace_folders
 from pid.shell.rpc import RpcServer, after_response, register
-from pid.shell.whole_sessions import WholeSessions
+from pid.shell.whole_sessions import OPENING, WholeSessions
 
 
 class ClientOutlet:
@@ -107,9 +107,10 @@ class Daemon:
         outlet.server = self.server
         self.compactions = Compactions(self.server, lambda: self.store)
         whole = WholeSessions(self.server, lambda: self.store, lambda: self.listings)
-        for method, handler in (self.handlers() | whole.handlers() | self.compactions.handlers()).items():
-            register(self.server, method, METHODS[method].params, handler)
         self.documents = Documents(self.server, lambda: self.store, self.set_leaf)
+        for method, handler in (self.handlers() | whole.handlers() | self.compactions.handlers()).items():
+            told = self.documents.moving(handler) if method in OPENING else handler
+            register(self.server, method, METHODS[method].params, told)
 
     def handlers(self) -> dict[str, Callable[[Any], Awaitable[Any]]]:
         """The handler of each method."""

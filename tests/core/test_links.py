@@ -142,7 +142,7 @@ def test_calls_without_results_and_results_without_calls() -> None:
     )
     pairs = pairs_of(Reading(text.split(b"\n")))
     assert pairs.unanswered == [Call(1, "call-a1")]
-    assert [reading_id for reading_id in pairs.orphans] == [6]
+    assert pairs.orphans == [6]
     assert pairs.results == {Call(3, "call-a2"): 5}
 
 

@@ -1,8 +1,7 @@
 """The outline of a session: its parts in the order of the file, and what they are called."""
 
-from pid.core.outline import entry_name, landmarks, outline, part_detail, part_name
+from pid.core.outline import entry_name, landmark_rows, landmarks, outline, part_detail, part_name
 from pid.core.reading import Reading
-from pid.core.tree import ROOT
 from tests.trees import session_bytes
 
 
@@ -76,7 +75,9 @@ def test_landmarks() -> None:
     reading = read("u1=Fix_the_parser a1=Done l1(a1)=Milestone u2=Thanks n1=Engine")
 
     def found(query: str) -> list[tuple[str | None, str]]:
-        return [(reading.tree.id_of(row) if row != ROOT else None, what) for row, what, _ in landmarks(reading, query)]
+        tree = reading.tree
+        previews = [(row, reading.glances[row].preview) for row in landmark_rows(tree)]
+        return [(tree.id_of(row), what) for row, what, _ in landmarks(tree, "s-0001", previews, query)]
 
     assert found("") == [(None, "session"), ("u1", "turn"), ("a1", "label"), ("u2", "turn")]
     assert found("PARSER") == [("u1", "turn")]
