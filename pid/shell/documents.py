@@ -1,292 +1,75 @@
-"""Session files in any editor: LSP's features on the documents that it has open.
+"""Session files in any editor: LSP's features on them, as pygls serves them. Importing this loads lsprotocol.
 
-A document is read as the editor has it, edited or not, and never written; only the lens "Move the leaf here" acts, on
-the session that is open in the daemon, as `session/setLeaf` does. All work on documents is done in one thread of
-their own, in the order in which it came, so nothing of it holds the loop, and an answer is about the text as it was
-when it was asked for. pygls' own documents are not used: they split lines at U+2028.
+Params come in as lsprotocol's types, results go out as plain structs; what is asked means is known by
+`open_documents`.
 """
 
-import asyncio
-import logging
-from collections.abc import Awaitable, Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from itertools import chain, islice
-from typing import Any, Final, TypeVar
+from typing import Any
 
-import msgspec
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
 
-from pid.core.reading import Reading
-from pid.core.tree import Tree
-from pid.errors import InvalidParams
-from pid.protocol import SetLeafParams, SetLeafResult, Wire, decode_params
-from pid.service.finding import find_landmarks
-from pid.service.store import Resident, Store
-from pid.shell import document_answers as answers
-from pid.shell.document import Document
-from pid.shell.folders import path_of
+from pid.protocol import SetLeafResult
 from pid.shell.lsp import (
     MOVE_LEAF,
-    OFFERS,
     CodeLens,
-    DidChangeParams,
-    DidOpenParams,
-    DocumentParams,
     DocumentSymbol,
-    ExecuteCommandParams,
     FoldingRange,
     Hover,
     Location,
-    PositionParams,
-    PublishDiagnostics,
-    ReferenceParams,
+    Position,
     SymbolInformation,
-    WorkspaceSymbolParams,
 )
-from pid.shell.questions import AnswerError
-from pid.shell.rpc import RpcServer, after_response, listen, register
-
-logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
-
-_QUIET: Final = 0.15
-"""Seconds without an edit before problems are told."""
-_KEPT: Final = 2.0
-"""Seconds for which a closed document is kept: editors that load a file again close and open it."""
-_MOST_FOUND: Final = 500
-_PUBLISH: Final = "textDocument/publishDiagnostics"
-_REFRESH: Final = "workspace/codeLens/refresh"
-
-Move = Callable[[SetLeafParams], Awaitable[SetLeafResult]]
+from pid.shell.open_documents import OpenDocuments
 
 
-class Documents:
-    """The handlers. `store` gives the store as it is, `move` moves a leaf as the request does."""
+def add(server: LanguageServer, documents: OpenDocuments) -> None:
+    """Registers the features."""
 
-    def __init__(self, server: RpcServer, store: Callable[[], Store], move: Move) -> None:
-        self._server = server
-        self._store = store
-        self._move = move
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="pid-documents")
-        self._open: dict[str, Document] = {}  # of the thread
-        self._closed: dict[str, Document] = {}  # of the thread
-        self._timers: dict[str, asyncio.TimerHandle] = {}
-        self._refreshing: asyncio.Task[None] | None = None
-        server.offers |= OFFERS
-        for method, act in (("didOpen", self._opened), ("didChange", self._changed), ("didClose", self._was_closed)):
-            listen(server, f"textDocument/{method}", partial(self._submit, act))
-        for method, (params, handler) in self.handlers().items():
-            register(server, method, params, handler)
+    @server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL, types.DocumentSymbolOptions(label="pid"))
+    async def symbols(params: types.DocumentSymbolParams) -> list[DocumentSymbol] | list[SymbolInformation]:
+        return await documents.symbols(params.text_document.uri, nested=_nests_symbols(server.client_capabilities))
 
-    def handlers(self) -> dict[str, tuple[type[Wire], Callable[[Any], Awaitable[Any]]]]:
-        """The params and the handler of each request."""
-        return {
-            "textDocument/documentSymbol": (DocumentParams, self.symbols),
-            "textDocument/foldingRange": (DocumentParams, self.folds),
-            "textDocument/hover": (PositionParams, self.hover),
-            "textDocument/definition": (PositionParams, self.definition),
-            "textDocument/references": (ReferenceParams, self.references),
-            "textDocument/codeLens": (DocumentParams, self.lenses),
-            "workspace/symbol": (WorkspaceSymbolParams, self.search),
-            "workspace/executeCommand": (ExecuteCommandParams, self.execute),
-        }
+    @server.feature(types.TEXT_DOCUMENT_FOLDING_RANGE)
+    async def folds(params: types.FoldingRangeParams) -> list[FoldingRange]:
+        return await documents.folds(params.text_document.uri)
 
-    def stop(self) -> None:
-        """Ends what waits; what is being read is given up with the process."""
-        for timer in self._timers.values():
-            timer.cancel()
-        self._thread.shutdown(wait=False, cancel_futures=True)
+    @server.feature(types.TEXT_DOCUMENT_HOVER)
+    async def hover(params: types.HoverParams) -> Hover | None:
+        return await documents.hover(params.text_document.uri, _position(params.position))
 
-    # What the editor tells
+    @server.feature(types.TEXT_DOCUMENT_DEFINITION)
+    async def definition(params: types.DefinitionParams) -> Location | None:
+        return await documents.definition(params.text_document.uri, _position(params.position))
 
-    def _submit(self, act: Callable[[msgspec.Raw], str], params: msgspec.Raw) -> None:
-        """Has the thread act on a notification; then problems are due."""
-        loop = asyncio.get_running_loop()
+    @server.feature(types.TEXT_DOCUMENT_REFERENCES)
+    async def references(params: types.ReferenceParams) -> list[Location]:
+        itself = params.context.include_declaration
+        return await documents.references(params.text_document.uri, _position(params.position), itself=itself)
 
-        def work() -> None:
-            try:
-                uri = act(params)
-            except (InvalidParams, ValueError) as error:
-                logger.warning("ignored: a notification about a document: %s", error)
-            except Exception:
-                logger.exception("a document could not be followed")
-            else:
-                loop.call_soon_threadsafe(self._later, uri)
+    @server.feature(types.TEXT_DOCUMENT_CODE_LENS)
+    async def lenses(params: types.CodeLensParams) -> list[CodeLens]:
+        documents.refreshes_lenses = _refreshes_lenses(server.client_capabilities)
+        return await documents.lenses(params.text_document.uri)
 
-        self._thread.submit(work)
+    @server.feature(types.WORKSPACE_SYMBOL)
+    async def search(params: types.WorkspaceSymbolParams) -> list[SymbolInformation]:
+        return await documents.search(params.query)
 
-    def _opened(self, raw: msgspec.Raw) -> str:
-        document = decode_params(DidOpenParams, raw).text_document
-        uri = document.uri
-        known = self._open.get(uri) or self._closed.pop(uri, None) or Document(uri)
-        self._open[uri] = known
-        known.open(document.text, document.version)
-        return uri
+    @server.command(MOVE_LEAF)
+    async def move_leaf(*arguments: Any) -> SetLeafResult:
+        return await documents.move_leaf(arguments)
 
-    def _changed(self, raw: msgspec.Raw) -> str:
-        params = decode_params(DidChangeParams, raw)
-        uri = params.text_document.uri
-        if document := self._open.get(uri):
-            document.change(params.content_changes, params.text_document.version or 0)
-        return uri
 
-    def _was_closed(self, raw: msgspec.Raw) -> str:
-        uri = decode_params(DocumentParams, raw).text_document.uri
-        if document := self._open.pop(uri, None):
-            self._closed[uri] = document
-        return uri
+def _position(position: types.Position) -> Position:
+    return Position(line=position.line, character=position.character)
 
-    def _later(self, uri: str) -> None:
-        """Tells the problems of a document once it is left alone for a moment; forgets it if it stays closed."""
-        loop = asyncio.get_running_loop()
-        if timer := self._timers.pop(uri, None):
-            timer.cancel()
-        delay = _QUIET if uri in self._open else _KEPT
-        self._timers[uri] = loop.call_later(delay, self._due, uri)
 
-    def _due(self, uri: str) -> None:
-        del self._timers[uri]
-        self._thread.submit(self._tell, uri)
+def _nests_symbols(client: types.ClientCapabilities) -> bool:
+    symbols = client.text_document.document_symbol if client.text_document else None
+    return bool(symbols and symbols.hierarchical_document_symbol_support)
 
-    def _tell(self, uri: str) -> None:
-        closed, document = self._closed.pop(uri, None), self._open.get(uri)
-        try:
-            if document is not None and (document.told or document.reading):
-                self._publish(document)
-            elif document is None and closed is not None and closed.told:
-                self._server.notify(_PUBLISH, PublishDiagnostics(uri, []))
-        except Exception:
-            logger.exception("the problems of a document could not be told")
 
-    def _publish(self, document: Document) -> None:
-        reading = document.reading
-        document.told = reading is not None
-        found = answers.diagnostics(document, reading) if reading else []
-        self._server.notify(_PUBLISH, PublishDiagnostics(document.uri, found, document.version))
-
-    # What it asks
-
-    async def _ask(self, uri: str, work: Callable[[Document, Reading], T], otherwise: T) -> T:
-        """What `work` gives for a document as it is now; `otherwise` if it is not open, or no session."""
-
-        def answer() -> T:
-            document = self._open.get(uri)
-            reading = document.reading if document else None
-            return work(document, reading) if document and reading else otherwise
-
-        return await asyncio.get_running_loop().run_in_executor(self._thread, answer)
-
-    async def symbols(self, params: DocumentParams) -> list[DocumentSymbol] | list[SymbolInformation]:
-        nested = self._knows_nested_symbols
-
-        def work(document: Document, reading: Reading) -> list[DocumentSymbol] | list[SymbolInformation]:
-            found = answers.symbols(reading)
-            return found if nested else list(answers.flat_symbols(document, found))
-
-        return await self._ask(params.text_document.uri, work, [])
-
-    @property
-    def _knows_nested_symbols(self) -> bool:
-        documents = self._server.client_capabilities.text_document
-        symbols = documents.document_symbol if documents else None
-        return bool(symbols and symbols.hierarchical_document_symbol_support)
-
-    async def folds(self, params: DocumentParams) -> list[FoldingRange]:
-        return await self._ask(params.text_document.uri, lambda _, reading: answers.folds(reading), [])
-
-    async def hover(self, params: PositionParams) -> Hover | None:
-        uri, leaf_id = params.text_document.uri, self._leaf_of(params.text_document.uri)
-
-        def work(document: Document, reading: Reading) -> Hover | None:
-            return answers.hover(document, reading, params.position, leaf_id)
-
-        return await self._ask(uri, work, None)
-
-    async def definition(self, params: PositionParams) -> Location | None:
-        def work(document: Document, reading: Reading) -> Location | None:
-            return answers.definition(document, reading, params.position)
-
-        return await self._ask(params.text_document.uri, work, None)
-
-    async def references(self, params: ReferenceParams) -> list[Location]:
-        def work(document: Document, reading: Reading) -> list[Location]:
-            itself = params.context.include_declaration
-            return answers.references(document, reading, params.position, itself=itself)
-
-        return await self._ask(params.text_document.uri, work, [])
-
-    async def search(self, params: WorkspaceSymbolParams) -> list[SymbolInformation]:
-        """In the documents, then in the sessions that are open in the daemon and shown in no document."""
-
-        def work() -> list[SymbolInformation]:
-            return list(islice(chain.from_iterable(self._searched(params.query)), _MOST_FOUND))
-
-        found = await asyncio.get_running_loop().run_in_executor(self._thread, work)
-        shown = {path_of(uri) for uri in list(self._open)}
-        for resident in self._store().residents():
-            path, limit = resident.session.journal.path, _MOST_FOUND - len(found)
-            if path is not None and path not in shown and limit > 0:
-                more = await find_landmarks(self._thread, resident.session, params.query, limit)
-                found += answers.found_symbols(path, resident.session.tree.name or resident.session.session_id, more)
-        return found
-
-    def _searched(self, query: str) -> Iterator[Iterator[SymbolInformation]]:
-        for document in self._open.values():
-            if reading := document.reading:
-                yield answers.search(document, reading, query)
-
-    # The session behind a document
-
-    def _resident(self, uri: str) -> Resident | None:
-        path = path_of(uri)
-        return None if path is None else self._store().at(path)
-
-    def _leaf_of(self, uri: str) -> str | None:
-        """The present leaf of the session that is open here; None if none is, or it has none."""
-        resident = self._resident(uri)
-        return resident.session.leaf_id if resident else None
-
-    async def lenses(self, params: DocumentParams) -> list[CodeLens]:
-        uri = params.text_document.uri
-        resident = self._resident(uri)
-        if resident is None:
-            return []
-        session = resident.session
-        tree: Tree = session.tree
-        session_id, leaf_id = session.session_id, session.leaf_id
-        return await self._ask(uri, lambda _, reading: answers.lenses(reading, session_id, leaf_id, tree.rows), [])
-
-    async def execute(self, params: ExecuteCommandParams) -> SetLeafResult:
-        if params.command != MOVE_LEAF:
-            raise InvalidParams(f"command: there is no command {params.command!r}", path="command")
-        if len(params.arguments or ()) != 1:
-            raise InvalidParams("arguments: one object with sessionId and entryId", path="arguments")
-        assert params.arguments is not None
-        done = await self._move(decode_params(SetLeafParams, params.arguments[0]))
-        after_response(self.sessions_moved)
-        return done
-
-    def moving(self, handler: Callable[[Any], Awaitable[T]]) -> Callable[[Any], Awaitable[T]]:
-        """A handler of a request that opens or closes sessions, after whose answer the lenses may be others."""
-
-        async def answer(params: Any) -> T:
-            result = await handler(params)
-            after_response(self.sessions_moved)
-            return result
-
-        return answer
-
-    def sessions_moved(self) -> None:
-        """A session was opened or closed, or its leaf moved: the editor may ask for the lenses again."""
-        workspace = self._server.client_capabilities.workspace
-        if not (self._open and workspace and workspace.code_lens and workspace.code_lens.refresh_support):
-            return
-        if self._refreshing is None or self._refreshing.done():
-            self._refreshing = asyncio.get_running_loop().create_task(self._refresh())
-
-    async def _refresh(self) -> None:
-        try:
-            await self._server.request(_REFRESH, None, Any)
-        except AnswerError as error:
-            logger.info("the editor did not ask for lenses again: %s", error)
+def _refreshes_lenses(client: types.ClientCapabilities) -> bool:
+    lenses = client.workspace.code_lens if client.workspace else None
+    return bool(lenses and lenses.refresh_support)

@@ -1,15 +1,12 @@
-"""LSP's types for documents, as far as `pid` uses them: plain structs, since an outline has 14,000 of them.
-
-Names and numbers are those of LSP 3.17. Params are wire types, so that their faults are told as all others are.
+"""LSP's types for documents, as far as `pid` reads and answers them: plain structs, since an outline has 14,000 of
+them, and texts have 40 MB. Names and numbers are those of LSP 3.17. The params of requests are lsprotocol's.
 """
 
 from typing import Any, Final
 
-from lsprotocol import types
 from msgspec import Raw, Struct
 
 from pid.protocol import Wire
-from pid.protocol.base import not_sent
 
 # Params
 
@@ -55,31 +52,6 @@ class DocumentParams(Wire):
     """The params of everything that is asked or told about a whole document."""
 
     text_document: DocumentName
-
-
-class PositionParams(Wire):
-    text_document: DocumentName
-    position: Position
-
-
-class ReferenceContext(Wire):
-    include_declaration: bool = False
-
-
-class ReferenceParams(Wire):
-    text_document: DocumentName
-    position: Position
-    context: ReferenceContext = ReferenceContext()
-
-
-class WorkspaceSymbolParams(Wire):
-    query: str = ""
-
-
-class ExecuteCommandParams(Wire):
-    command: str
-    arguments: list[Raw] | None = None
-    work_done_token: Raw = not_sent()
 
 
 # Results
@@ -172,18 +144,30 @@ class PublishDiagnostics(Answer):
 MOVE_LEAF: Final = "pid.moveLeafHere"
 """The command of the code lens: one argument, `{"sessionId": …, "entryId": …}`."""
 
-OFFERS: Final[dict[str, Any]] = {
-    "position_encoding": types.PositionEncodingKind.Utf16,
-    "text_document_sync": types.TextDocumentSyncOptions(
-        open_close=True, change=types.TextDocumentSyncKind.Incremental, save=False
-    ),
-    "document_symbol_provider": types.DocumentSymbolOptions(label="pid"),
-    "folding_range_provider": True,
-    "workspace_symbol_provider": True,
-    "hover_provider": True,
-    "definition_provider": True,
-    "references_provider": True,
-    "code_lens_provider": types.CodeLensOptions(resolve_provider=False),
-    "execute_command_provider": types.ExecuteCommandOptions(commands=[MOVE_LEAF]),
+CAPABILITIES: Final[dict[str, Any]] = {
+    "positionEncoding": "utf-16",
+    "textDocumentSync": {"openClose": True, "change": 2, "save": False},
+    "documentSymbolProvider": {"label": "pid"},
+    "foldingRangeProvider": True,
+    "workspaceSymbolProvider": True,
+    "hoverProvider": True,
+    "definitionProvider": True,
+    "referencesProvider": True,
+    "codeLensProvider": {"resolveProvider": False},
+    "executeCommandProvider": {"commands": [MOVE_LEAF]},
 }
-"""The server capabilities for documents, by lsprotocol's names."""
+"""What `initialize` says of documents. Changes are incremental (2)."""
+
+REQUESTS: Final = frozenset(
+    {
+        "textDocument/documentSymbol",
+        "textDocument/foldingRange",
+        "textDocument/hover",
+        "textDocument/definition",
+        "textDocument/references",
+        "textDocument/codeLens",
+        "workspace/symbol",
+        "workspace/executeCommand",
+    }
+)
+"""What pygls serves, in `documents`."""
