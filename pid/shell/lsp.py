@@ -149,7 +149,7 @@ CAPABILITIES: Final[dict[str, Any]] = {
     "textDocumentSync": {"openClose": True, "change": 2, "save": False},
     "documentSymbolProvider": {"label": "pid"},
     "foldingRangeProvider": True,
-    "workspaceSymbolProvider": True,
+    "workspaceSymbolProvider": {"resolveProvider": False},
     "hoverProvider": True,
     "definitionProvider": True,
     "referencesProvider": True,
