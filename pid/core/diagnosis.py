@@ -32,10 +32,11 @@ class Finding(NamedTuple):
 
 
 HINTS: Final = {
-    "missingToolResult": "A tool call has no result; it may still run, or was aborted.",
+    "missingToolResult": "A tool call has no result; it may still run, or its result was lost.",
     "orphanToolResult": "A tool result answers no call above it.",
 }
 """What is no damage, and told as a hint."""
+_ABORTED: Final = "A tool call has no result: the message was aborted, or failed."
 _FIELDS: Final = {
     "missingParent": "parentId",
     "cycle": "parentId",
@@ -117,4 +118,5 @@ def _unpaired(reading: Reading, pairs: Pairs) -> Iterator[Finding]:
         named = b'"%b"' % call_id.encode()
         at = text.find(named, start, stop)
         where = (start, stop) if at < 0 else (at, at + len(named))
-        yield _finding(reading, line, where, kind, HINTS[kind])
+        message = _ABORTED if kind == "missingToolResult" and reading.glances[row].failed else HINTS[kind]
+        yield _finding(reading, line, where, kind, message)
