@@ -34,11 +34,13 @@ def main() -> None:
         print(how_fast(options.readme.read_text().splitlines()))
         return
     figures = Figures()
-    with tempfile.TemporaryDirectory(prefix="pid-bench-", dir=options.folder) as folder:
-        _measure(options, figures, Path(folder))
-    print(figures.table())
-    if options.json:
-        options.json.write_text("".join(f"{line}\n" for line in figures.lines()))
+    try:
+        with tempfile.TemporaryDirectory(prefix="pid-bench-", dir=options.folder) as folder:
+            _measure(options, figures, Path(folder))
+    finally:  # what was measured before something failed, or somebody lost patience
+        print(figures.table())
+        if options.json:
+            options.json.write_text("".join(f"{line}\n" for line in figures.lines()))
 
 
 def _measure(options: argparse.Namespace, figures: Figures, folder: Path) -> None:
@@ -99,7 +101,7 @@ def _options() -> argparse.Namespace:
     add("--sizes", type=_numbers, default=[1000, 10_000, 100_000], help="entries, as in 1000,10000")
     add("--kinds", type=_kinds, default=DEFAULT_KINDS, help=f"of {', '.join(KINDS)}: the first in all sizes")
     add("--sessions", type=_numbers, default=[200, 2000], help="how many to list, as in 200,2000")
-    add("--runs", type=int, default=5)
+    add("--runs", type=int, default=3, help="how often; each measures most works several times")
     add("--json", type=Path, metavar="FILE", help="write the figures as JSON lines too")
     add("--folder", type=Path, help="where the sessions are made: a sync costs what that disk takes")
     add("--command", default=shlex.join(SERVE), help="the daemon to measure")
