@@ -220,8 +220,11 @@ export class Daemon {
 
 function lineOf(client: LanguageClient): Line {
   return {
+    // An argument that is undefined would count as one of several params.
     send: <M extends Method>(method: M, params: Params<M>, token?: Cancellation): Promise<Result<M>> =>
-      client.sendRequest<Result<M>>(method, params, token as vscode.CancellationToken | undefined),
+      token
+        ? client.sendRequest<Result<M>>(method, params, token as vscode.CancellationToken)
+        : client.sendRequest<Result<M>>(method, params),
   };
 }
 
