@@ -123,6 +123,7 @@ function viewCommands({ daemon, sessionsView, treeView, channel }: Parts) {
     goToLeaf: () => treeView.showLeaf(),
     async restartDaemon(): Promise<void> {
       await daemon.restart();
+      await sessionsView.refresh();
       vscode.window.setStatusBarMessage(`pid ${daemon.version ?? ""} was started again`, TOLD_MS);
     },
     showLog: () => channel.show(),

@@ -19,10 +19,7 @@ export function follow(
   const { sessions } = daemon;
   const restart = (): void => {
     if (daemon.health !== "stopped") {
-      daemon.restart().then(
-        () => sessionsView.refresh(),
-        (error: unknown) => tell(error, channel),
-      );
+      daemon.restart().catch((error: unknown) => tell(error, channel));
     }
   };
   const forDocument = (document: vscode.TextDocument): void => {
@@ -30,9 +27,13 @@ export function follow(
       void daemon.requests.ready().catch((error: unknown) => channel.error(String(error)));
     }
   };
+  let before = daemon.health;
   vscode.workspace.textDocuments.forEach(forDocument);
   return vscode.Disposable.from(
-    daemon.onHealth.listen((health) => healthChanged(health, daemon, sessionsView)),
+    daemon.onHealth.listen((health) => {
+      healthChanged(health, before, daemon, sessionsView);
+      before = health;
+    }),
     daemon.onLost.listen((lost) => {
       const names = lost.map(({ session, reason }) => `${titleOf(session)} (${reason})`).join(", ");
       void vscode.window.showWarningMessage(`The daemon was started again, but could not open: ${names}`);
@@ -68,13 +69,12 @@ export function follow(
 
 const FILE_LOST = new Set(["replaced", "rewritten", "truncated", "deleted"]);
 
-function healthChanged(health: Health, daemon: Daemon, sessionsView: SessionsView): void {
+function healthChanged(health: Health, before: Health, daemon: Daemon, sessionsView: SessionsView): void {
   void vscode.commands.executeCommand("setContext", "pid.health", health);
-  const isOpen = daemon.sessions.current() !== undefined;
-  if (health === "restarting" && isOpen) {
+  if (health === "restarting" && daemon.sessions.current()) {
     vscode.window.setStatusBarMessage("$(sync~spin) pid is started again…", 3000);
-  } else if (health === "running") {
-    sessionsView.refresh();
+  } else if (health === "running" && before !== "starting") {
+    void sessionsView.refresh();
   }
 }
 
