@@ -106,7 +106,7 @@ export class SessionsView implements vscode.TreeDataProvider<Element>, vscode.Di
         const read = this.read(cwd, Math.max(length, PAGE));
         await read.catch(() => undefined);
         if (this.listings.get(cwd) === reading) {
-          this.keep(cwd, read);
+          void this.keep(cwd, read);
         }
       }),
     );
