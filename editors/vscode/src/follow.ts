@@ -4,6 +4,8 @@ import * as vscode from "vscode";
 import { tell } from "./commands";
 import * as configuration from "./configuration";
 import type { Daemon, Health } from "./context";
+import { messageOf } from "./model/faults";
+import { isSessionHeader } from "./model/header";
 import { CLEARED } from "./model/settings";
 import { titleOf } from "./model/sessionRows";
 import { count } from "./model/words";
@@ -24,7 +26,9 @@ export function follow(
   };
   const forDocument = (document: vscode.TextDocument): void => {
     if (document.languageId === LANGUAGE) {
-      void daemon.requests.ready().catch((error: unknown) => channel.error(String(error)));
+      void daemon.requests.ready().catch((error: unknown) => channel.error(messageOf(error)));
+    } else if (isSession(document)) {
+      void vscode.languages.setTextDocumentLanguage(document, LANGUAGE); // it is told again, under this language
     }
   };
   let before = daemon.health;
@@ -64,6 +68,13 @@ export function follow(
     vscode.workspace.onDidChangeConfiguration((event) => settingsChanged(event, daemon, restart, channel)),
     vscode.workspace.onDidGrantWorkspaceTrust(restart),
     vscode.workspace.onDidOpenTextDocument(forDocument),
+  );
+}
+
+/** A name's ending tells VS Code JSON lines before it looks at the first line. */
+function isSession(document: vscode.TextDocument): boolean {
+  return (
+    document.uri.scheme === "file" && document.uri.path.endsWith(".jsonl") && isSessionHeader(document.lineAt(0).text)
   );
 }
 
