@@ -50,7 +50,7 @@ async function main(place: Place): Promise<number> {
 }
 
 requireAll();
-const place = new Place();
+const place = Place.make();
 try {
   process.exitCode = await main(place);
 } finally {

@@ -34,18 +34,30 @@ export class Project {
 }
 
 export class Place {
-  readonly directory = mkdtempSync(join(tmpdir(), "pid-workbench-"));
-  readonly home = this.made("home");
-  readonly agentDir = join(this.home, ".pi", "agent");
-  readonly bin = this.made("bin");
-  private readonly log = join(this.directory, "daemons");
+  readonly directory: string;
+  readonly home: string;
+  readonly agentDir: string;
+  readonly bin: string;
+  private readonly log: string;
   private projects = 0;
 
-  constructor() {
-    const pid = join(this.bin, "pid");
-    const command = `echo $$ >> '${this.log}'; PYTHONPATH='${root}' exec '${python}' -m pid "$@"`;
+  /** A new place. */
+  static make(): Place {
+    const place = new Place(mkdtempSync(join(tmpdir(), "pid-workbench-")));
+    const pid = join(place.bin, "pid");
+    const command = `echo $$ >> '${place.log}'; PYTHONPATH='${root}' exec '${python}' -m pid "$@"`;
     writeFileSync(pid, `#!/bin/sh\n${command}\n`);
     chmodSync(pid, 0o755);
+    return place;
+  }
+
+  /** One that is there, for a process that was told of it. */
+  constructor(directory: string) {
+    this.directory = directory;
+    this.home = this.made("home");
+    this.agentDir = join(this.home, ".pi", "agent");
+    this.bin = this.made("bin");
+    this.log = join(directory, "daemons");
   }
 
   made(name: string): string {

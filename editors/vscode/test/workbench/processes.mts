@@ -1,5 +1,5 @@
 /**
- * Processes that the tests start, and only those, end with them: by id, also after a failure. Nothing here looks
+ * Processes, and waiting for what they do. Processes that the tests start, and only those, end with them: by id, also after a failure. Nothing here looks
  * a process up by its name.
  */
 
@@ -7,6 +7,8 @@ import { spawn, type ChildProcess, type SpawnOptions } from "node:child_process"
 import { once } from "node:events";
 
 const GRACE_MS = 5_000;
+/** How long a test waits for what it is to see. */
+export const PATIENCE_MS = 20_000;
 
 /** A child with its output kept: the last 64 KB, for the message of a test that fails. */
 export class Process {
@@ -68,5 +70,21 @@ export function alive(pid: number): boolean {
     return true;
   } catch {
     return false;
+  }
+}
+
+/** Looks until it holds; throws with what was seen last. */
+export async function eventually<T>(
+  look: () => Promise<T> | T,
+  holds: (seen: T) => boolean,
+  what: string,
+  timeoutMs = PATIENCE_MS,
+): Promise<T> {
+  const deadline = Date.now() + timeoutMs;
+  for (;;) {
+    const seen = await look();
+    if (holds(seen)) return seen;
+    if (Date.now() > deadline) throw new Error(`never saw ${what}; the last was ${JSON.stringify(seen, null, 1)}`);
+    await pause(50);
   }
 }

@@ -83,7 +83,7 @@ export const mochaHooks = {
     this.timeout(180_000);
     requireAll();
     mkdirSync(pictures, { recursive: true });
-    const place = new Place();
+    const place = Place.make();
     const [vsix, browser, api] = await Promise.all([packaged(place), launch(), MessagesApi.start()]);
     stage = new Stage(place, vsix, browser, api);
     await stage.server.install(vsix);

@@ -4,8 +4,8 @@
  */
 
 import type { Browser, Locator, Page } from "playwright-core";
+import { eventually, PATIENCE_MS } from "./processes.mts";
 
-export const PATIENCE_MS = 20_000;
 const OPENING_MS = 60_000;
 
 export type Row = { label: string; description: string; level: number; expanded: boolean | null; aria: string };
@@ -189,19 +189,3 @@ export class Window {
 }
 
 const exactly = (title: string): RegExp => new RegExp(`^${title.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}$`, "i");
-
-/** Looks until it holds; throws with what was seen last. */
-export async function eventually<T>(
-  look: () => Promise<T> | T,
-  holds: (seen: T) => boolean,
-  what: string,
-  timeoutMs = PATIENCE_MS,
-): Promise<T> {
-  const deadline = Date.now() + timeoutMs;
-  for (;;) {
-    const seen = await look();
-    if (holds(seen)) return seen;
-    if (Date.now() > deadline) throw new Error(`never saw ${what}; the last was ${JSON.stringify(seen, null, 1)}`);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-}
