@@ -221,7 +221,9 @@ export class Daemon {
 function lineOf(client: LanguageClient): Line {
   return {
     send: <M extends Method>(method: M, params: Params<M>, token?: Cancellation): Promise<Result<M>> =>
-      client.sendRequest<Result<M>>(method, params, token as vscode.CancellationToken | undefined),
+      token
+        ? client.sendRequest<Result<M>>(method, params, token as vscode.CancellationToken)
+        : client.sendRequest<Result<M>>(method, params),
   };
 }
 

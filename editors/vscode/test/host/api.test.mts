@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import * as vscode from "vscode";
+import { eventually } from "../workbench/processes.mts";
 import { api, closeAll, contextTexts, project, says } from "./stage.mts";
 
 describe("the exported API", () => {
@@ -21,6 +22,8 @@ describe("the exported API", () => {
     await pid.append(session, says("assistant", "first answer"));
     await pid.setLeaf(session, first.entryId);
     const second = await pid.append(session, says("assistant", "second answer"));
+    // The daemon tells of a write behind its answer.
+    await eventually(() => told, ({ length }) => length === 4, "four changes");
     listening.dispose();
 
     assert.equal(second.parentId, first.entryId);

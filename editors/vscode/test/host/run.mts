@@ -7,6 +7,7 @@
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { launch } from "../workbench/browser.mts";
+import { MessagesApi } from "../workbench/messagesApi.mts";
 import { extensionRoot, requireAll } from "../workbench/packages.mts";
 import { Place } from "../workbench/place.mts";
 import { within } from "../workbench/processes.mts";
@@ -35,8 +36,9 @@ async function exitCode(page: Page, url: string): Promise<number> {
 }
 
 async function main(place: Place): Promise<number> {
-  const server = new Server(place, "host", { runsTests: true, environment: { PID_TEST_PLACE: place.directory } });
-  const browser = await launch();
+  const [browser, model] = await Promise.all([launch(), MessagesApi.start()]);
+  const environment = { PID_TEST_PLACE: place.directory, ...model.environment };
+  const server = new Server(place, "host", { runsTests: true, environment });
   try {
     await server.start();
     return await exitCode(await browser.newPage(), address(server.port, place.project().folder));
@@ -46,6 +48,7 @@ async function main(place: Place): Promise<number> {
   } finally {
     await browser.close();
     await server.stop();
+    await model.stop();
   }
 }
 
