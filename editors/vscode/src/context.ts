@@ -220,6 +220,7 @@ export class Daemon {
 
 function lineOf(client: LanguageClient): Line {
   return {
+    // An argument that is undefined would count as one of several params.
     send: <M extends Method>(method: M, params: Params<M>, token?: Cancellation): Promise<Result<M>> =>
       token
         ? client.sendRequest<Result<M>>(method, params, token as vscode.CancellationToken)

@@ -45,7 +45,11 @@ export function follow(
           channel,
         );
       }
-      sessions.readUsage(session).catch((error: unknown) => channel.warn(String(error)));
+      // The tree first: that is what people wait for.
+      sessions
+        .tree(session)
+        .then(() => sessions.readUsage(session))
+        .catch((error: unknown) => channel.warn(String(error)));
     }),
     sessions.onDidFindProblems.listen(({ added }) => logProblems(channel, added)),
     sessions.onDidClose.listen(({ session, reason }) => {

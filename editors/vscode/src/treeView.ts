@@ -37,6 +37,7 @@ export class TreeView implements vscode.TreeDataProvider<Row>, vscode.Disposable
       this.view,
       this.changed,
       vscode.window.registerFileDecorationProvider({ provideFileDecoration: decoration }),
+      sessions.onDidChange.listen(({ change }) => change.cause === "compaction" && this.showLeaf()),
       sessions.onDidUpdate.listen((session) => session === sessions.current() && this.refreshSoon()),
     );
     this.tellFilter();

@@ -1,10 +1,13 @@
-/** The virtual documents as text: an entry, a context, a system prompt, a compaction's plan. Pure. */
+/**
+ * The virtual documents as text: an entry, a context, a system prompt, a compaction's plan. They are read as
+ * they stand, so nothing is escaped for the sake of a rendered Markdown. Pure.
+ */
 
 import type { CompactionPlan, ContextResult, PromptResult, TreeNode } from "../protocol.gen";
 import { contentLines, entryLines, fenced, fileLines, json, messageLines } from "./markdown";
 import { kindOf, textOf } from "./render";
 import { usageText } from "./status";
-import { count, fullTime, literal, tokens } from "./words";
+import { count, fullTime, tokens } from "./words";
 
 /** A document, with the parts of it that fold: first and last line, from 0. */
 export interface Page {
@@ -39,7 +42,7 @@ class PageWriter {
 export function entryPage(entry: unknown, node: TreeNode | undefined, id: string): Page {
   const writer = new PageWriter();
   writer.add(`# ${node ? kindOf(node) : "entry"} ${id}`, "");
-  const facts = [fullTime(node?.timestamp), node?.label ? `label: ${literal(node.label)}` : ""].filter(Boolean);
+  const facts = [fullTime(node?.timestamp), node?.label ? `label: ${node.label}` : ""].filter(Boolean);
   if (facts.length > 0) {
     writer.add(facts.join(" · "), "");
   }
@@ -121,7 +124,7 @@ function list(writer: PageWriter, title: string, ids: readonly string[], nodes: 
   if (ids.length > 0) {
     const rows = ids.map((id) => {
       const node = nodes.get(id);
-      return node ? `- *${kindOf(node)}* ${literal(textOf(node))}` : `- \`${id}\``;
+      return node ? `- *${kindOf(node)}* ${textOf(node)}` : `- \`${id}\``;
     });
     writer.section(`## ${title} (${count(ids.length, "entry", "entries")})`, rows);
   }

@@ -31,7 +31,9 @@ export function sessionView(info: SessionInfo, showsDirectory: boolean, now: Dat
   const where = showsDirectory ? baseName(info.cwd) : "";
   return {
     label: title,
-    description: [where, time(info.modifiedAt, now), info.messageCount].filter((part) => part !== "").join(" · "),
+    description: [where, time(info.modifiedAt, now), info.messageCount.toLocaleString("en")]
+      .filter((part) => part !== "")
+      .join(" · "),
     tooltip: tooltipOf(info, title, messages),
     spoken: [title, messages, time(info.modifiedAt, now), info.sessionId ? "open" : ""].filter(Boolean).join(", "),
   };
