@@ -13,7 +13,7 @@ describe("the documents", () => {
     await window.run("pid: Show the Context");
     await window.editorShows("Why does the parser fail", "start: tokens;", "Yes: an optional list.");
     await window.page.keyboard.type("x");
-    await window.page.getByText("Cannot edit in read-only editor").waitFor();
+    await window.page.getByText("Cannot edit in read-only editor").first().waitFor();
     await window.screenshot(join(pictures, "context.png"));
 
     await window.run("pid: Show the System Prompt");

@@ -8,7 +8,7 @@ import { once } from "node:events";
 
 const GRACE_MS = 5_000;
 /** How long a test waits for what it is to see. */
-export const PATIENCE_MS = 20_000;
+export const PATIENCE_MS = 30_000;
 
 /** A child with its output kept: the last 64 KB, for the message of a test that fails. */
 export class Process {
@@ -84,7 +84,7 @@ export async function eventually<T>(
   for (;;) {
     const seen = await look();
     if (holds(seen)) return seen;
-    if (Date.now() > deadline) throw new Error(`never saw ${what}; the last was ${JSON.stringify(seen, null, 1)}`);
+    if (Date.now() > deadline) throw new Error(`never saw ${what}; the last was ${JSON.stringify(seen)?.slice(0, 2000)}`);
     await pause(50);
   }
 }

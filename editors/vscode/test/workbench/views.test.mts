@@ -24,7 +24,9 @@ describe("the views", () => {
     await window.until(SESSIONS, (labels) => labels.length === 2);
 
     await window.run("pid: Show Sessions of All Directories");
-    await window.until(SESSIONS, (labels) => labels.includes("Question 1 of elsewhere"));
+    await window.run("pid: Filter Sessions");
+    await window.answer("of elsewhere");
+    await window.until(SESSIONS, (labels) => labels.join() === "Question 1 of elsewhere");
   });
 
   it("show the branches of a session: the leaf, labels, and what is aside", async () => {

@@ -51,10 +51,20 @@ export class Window {
     return rows.map((row) => row.replace(/\s+/g, " ").trim());
   }
 
+  /** A palette that is open offers nothing of an extension that came later: it is opened anew. */
   private async openPalette(text: string): Promise<void> {
-    await this.page.keyboard.press("F1");
-    await this.quickInput.fill(`>${text}`);
-    await this.quickRow(text).first().waitFor();
+    const row = this.quickRow(text).first();
+    await eventually(
+      async () => {
+        await this.page.keyboard.press("Escape");
+        await this.page.keyboard.press("F1");
+        await this.quickInput.fill(`>${text}`);
+        return await isSoon(row);
+      },
+      Boolean,
+      `“${text}” in the palette`,
+      OPENING_MS,
+    );
   }
 
   /** Chooses the row of an open quick pick that has this text. */
@@ -125,10 +135,23 @@ export class Window {
     return await eventually(seen, holds, `the rows of ${view}`, timeoutMs);
   }
 
+  /** Goes to the first row of a view, by the keyboard. */
+  async toTop(view: string): Promise<void> {
+    await this.view(view).locator(".monaco-list").focus();
+    await this.page.keyboard.press("Home");
+  }
+
   /** Chooses from the menu of the right button on a row. */
   async menu(row: Locator, item: string): Promise<void> {
     await row.click({ button: "right" });
-    await this.menuItem(item).click();
+    const chosen = this.menuItem(item);
+    await chosen.waitFor();
+    const choose = async () => {
+      await chosen.click();
+      return await isSoon(chosen, "detached");
+    };
+    // A menu takes no click while it opens.
+    await eventually(choose, Boolean, `the end of the menu with “${item}”`);
   }
 
   async menuItems(row: Locator): Promise<string[]> {
@@ -186,6 +209,15 @@ export class Window {
     const holds = (text: string) => texts.every((wanted) => text.includes(wanted));
     return await eventually(seen, holds, `an editor with ${JSON.stringify(texts)}`);
   }
+}
+
+const SOON_MS = 1_500;
+
+async function isSoon(locator: Locator, state: "visible" | "detached" = "visible"): Promise<boolean> {
+  return await locator.waitFor({ state, timeout: SOON_MS }).then(
+    () => true,
+    () => false,
+  );
 }
 
 const exactly = (title: string): RegExp => new RegExp(`^${title.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}$`, "i");
