@@ -9,7 +9,7 @@
 
 import * as vscode from "vscode";
 import type { Daemon } from "./context";
-import type { OpenSession } from "./model/openSessions";
+import type { OfSession, OpenSession, OpenSessions, Rest } from "./model/openSessions";
 import type { Asked, Method, Params, Result } from "./model/wire";
 import type {
   AppendBatchResult,
@@ -31,7 +31,6 @@ export const API_VERSION = 1;
 /** An open session. The object is the same for as long as it is open; its fields follow the daemon. */
 export type Session = Readonly<OpenSession>;
 
-type Rest<M extends Method> = Omit<Params<M>, "sessionId">;
 type Entry = NewEntry & Record<string, unknown>;
 
 export interface PidApi {
@@ -111,23 +110,51 @@ export function createApi(daemon: Daemon): PidApi {
     create: (params) => sessions.openBy("session/create", params, params.cwd),
     open: (path) => sessions.openPath(path),
     continueRecent: (cwd) => sessions.openBy("session/continueRecent", { cwd }, cwd),
-    fork: (session, entryId) =>
-      sessions.openBy("session/fork", { sessionId: of(session).id, ...(entryId ? { entryId } : {}) }, session.cwd),
-    close: (session) => sessions.close(of(session)),
-    append: (session, entry, more) => sessions.append(of(session), entry, more),
-    appendBatch: (session, entries, more) =>
-      sessions.request(of(session), "session/appendBatch", { ...more, entries: [...entries] }),
-    setLeaf: (session, entryId, more, token) => sessions.setLeaf(of(session), entryId, more, token),
-    buildContext: (session, more = {}) => sessions.request(of(session), "session/buildContext", more),
-    getTree: (session, more = {}) => sessions.request(of(session), "session/getTree", more),
-    getBranch: (session, more = {}) => sessions.request(of(session), "session/getBranch", more),
-    getContextUsage: (session) => sessions.request(of(session), "session/getContextUsage", {}),
-    compact: (session, more = {}, token) => sessions.request(of(session), "session/compact", more, token),
+    ...createSessionApi(sessions, of),
     request: (method, params, token) => daemon.requests.send(method, params, token),
     onDidOpen: event(sessions.onDidOpen.listen),
     onDidClose: event(sessions.onDidClose.listen),
     onDidChange: event(sessions.onDidChange.listen),
     onDidCompact: event(sessions.onDidCompact.listen),
+  };
+}
+
+type SessionApi = Pick<
+  PidApi,
+  | "fork"
+  | "close"
+  | "append"
+  | "appendBatch"
+  | "setLeaf"
+  | "buildContext"
+  | "getTree"
+  | "getBranch"
+  | "getContextUsage"
+  | "compact"
+>;
+
+/** What is about one session. Asynchronous throughout, so that one that is closed rejects, as promised. */
+function createSessionApi(sessions: OpenSessions, of: (session: Session) => OpenSession): SessionApi {
+  const ask = async <M extends OfSession>(
+    session: Session,
+    method: M,
+    rest: Rest<M>,
+    token?: vscode.CancellationToken,
+  ) => sessions.request(of(session), method, rest, token);
+  return {
+    fork: async (session, entryId) => {
+      const source = { sessionId: of(session).id, ...(entryId ? { entryId } : {}) };
+      return sessions.openBy("session/fork", source, session.cwd);
+    },
+    close: async (session) => sessions.close(of(session)),
+    append: async (session, entry, more) => sessions.append(of(session), entry, more),
+    appendBatch: (session, entries, more) => ask(session, "session/appendBatch", { ...more, entries: [...entries] }),
+    setLeaf: async (session, entryId, more, token) => sessions.setLeaf(of(session), entryId, more, token),
+    buildContext: (session, more = {}) => ask(session, "session/buildContext", more),
+    getTree: (session, more = {}) => ask(session, "session/getTree", more),
+    getBranch: (session, more = {}) => ask(session, "session/getBranch", more),
+    getContextUsage: (session) => ask(session, "session/getContextUsage", {}),
+    compact: (session, more = {}, token) => ask(session, "session/compact", more, token),
   };
 }
 

@@ -8,7 +8,7 @@ import { isCancelled } from "./model/faults";
 import type { OpenSession } from "./model/openSessions";
 import type { Subscription } from "./model/signal";
 import { titleOf } from "./model/sessionRows";
-import { compactionText } from "./model/status";
+import { progressText } from "./model/status";
 import { tokens } from "./model/words";
 import type { CompactionNotice, CompactionResult } from "./protocol.gen";
 
@@ -116,7 +116,7 @@ export class Compaction implements vscode.CodeLensProvider, vscode.Disposable {
       return await vscode.window.withProgress(where, async (progress, token) => {
         const progressing = this.daemon.sessions.onDidCompact.listen((event) => {
           if (event.session === session) {
-            progress.report({ message: compactionMessage(event.notice) });
+            progress.report({ message: progressText(event.notice) });
           }
         });
         try {
@@ -160,12 +160,6 @@ export class Compaction implements vscode.CodeLensProvider, vscode.Disposable {
       );
     }
   }
-}
-
-function compactionMessage(notice: CompactionNotice): string {
-  const attempt =
-    notice.attempt && notice.attempt > 1 ? `, attempt ${notice.attempt} of ${notice.maxAttempts ?? "?"}` : "";
-  return [notice.phase ?? compactionText(notice) ?? notice.state, attempt].join("");
 }
 
 async function askInstructions(before: string | undefined): Promise<string | undefined> {

@@ -16,6 +16,8 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Fol
   /** The plan that a preview shows, by its URI. */
   readonly plans = new Map<string, CompactionPlan>();
 
+  /** Read already, for the next time that VS Code asks for it. */
+  private readonly handed = new Map<string, Page>();
   private readonly pages = new Map<string, Page>();
   private readonly due = new Map<string, NodeJS.Timeout>();
   private readonly subscriptions: Subscription[];
@@ -39,12 +41,11 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Fol
     }
   }
 
-  /** Opens a document. What is shown already is read anew. */
+  /** Opens a document. It is read first, so that what goes wrong is told in the daemon's own words. */
   async show(shown: Shown, title: string, options: vscode.TextDocumentShowOptions = {}): Promise<vscode.TextEditor> {
     const uri = vscode.Uri.from(uriParts(shown, title));
-    if (this.pages.has(uri.toString())) {
-      this.changed.fire(uri);
-    }
+    this.handed.set(uri.toString(), await this.read(shown, uri));
+    this.changed.fire(uri); // it may be open already
     const document = await vscode.workspace.openTextDocument(uri);
     return vscode.window.showTextDocument(document, { preview: true, ...options });
   }
@@ -54,8 +55,10 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Fol
     if (!shown) {
       throw new Error("This document is not one that pid made.");
     }
-    const page = await this.read(shown, uri);
-    this.pages.set(uri.toString(), page);
+    const key = uri.toString();
+    const page = this.handed.get(key) ?? (await this.read(shown, uri));
+    this.handed.delete(key);
+    this.pages.set(key, page);
     return page.text;
   }
 

@@ -27,8 +27,10 @@ import { TreeModel } from "./tree";
 import type { Cancellation, Method, Params, Result, Send } from "./wire";
 
 type Opening = "session/create" | "session/open" | "session/continueRecent" | "session/fork";
-type OfSession = { [M in Method]: Params<M> extends { sessionId: string } ? M : never }[Method];
-type Rest<M extends Method> = Omit<Params<M>, "sessionId">;
+/** The requests about one session. */
+export type OfSession = { [M in Method]: Params<M> extends { sessionId: string } ? M : never }[Method];
+/** Their params, without the handle. */
+export type Rest<M extends Method> = Omit<Params<M>, "sessionId">;
 
 /** A session that is open here. The object stays the same for as long as it is open, its fields do not. */
 export interface OpenSession {

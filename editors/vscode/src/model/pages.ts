@@ -54,12 +54,10 @@ export function entryPage(entry: unknown, node: TreeNode | undefined, id: string
 export function contextPage(context: ContextResult): Page {
   const messages: readonly unknown[] = context.messages ?? context.payload?.messages ?? [];
   const writer = new PageWriter();
-  writer.add(
-    `# Context at ${context.leafId ?? "the place before the first entry"}`,
-    "",
-    contextFacts(context, messages.length),
-    "",
-  );
+  // The leaf may be an entry that no row shows, such as a label: the last message says more.
+  const last = context.entryIds.flat().at(-1);
+  writer.add(last ? `# Context up to ${last}` : "# Context before the first message", "");
+  writer.add(contextFacts(context, messages.length), "");
   for (const warning of context.warnings) {
     writer.add(`> **${warning.kind}** ${warning.message}`, "");
   }

@@ -115,7 +115,7 @@ export function entryView(row: EntryRow, model: TreeModel, layout: Layout, now: 
   const badge = node.label ? `[${firstLine(node.label, 40)}]` : "";
   const label = badge ? `${badge} ${text}` : text;
   const below = layout.hasChildren(row) ? layout.countBelow(row.id) : 0;
-  const parts = [place === "leaf" ? "◉ leaf" : "", below > 0 ? `+${below}` : "", time(node.timestamp, now)];
+  const parts = [below > 0 ? `+${below}` : "", time(node.timestamp, now)];
   return {
     label,
     highlights: badge ? [[0, badge.length]] : [],

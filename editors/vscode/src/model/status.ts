@@ -44,6 +44,24 @@ export function compactionText(running: CompactionNotice | RunningCompaction | u
   return running.state === "queued" ? "compaction waits" : "compacting";
 }
 
+const PHASES: Record<string, string> = {
+  history: "summarising the conversation",
+  turnPrefix: "summarising the beginning of the turn",
+  branch: "summarising the branch that is left",
+};
+
+/** What a compaction is doing, for those who wait for it. */
+export function progressText(notice: CompactionNotice): string {
+  if (notice.state === "queued") {
+    return "waiting for others to end";
+  }
+  const { phase, chunk, chunks, attempt, maxAttempts } = notice;
+  const doing = phase ? (PHASES[phase] ?? phase) : "planning";
+  const part = chunk && chunks && chunks > 1 ? `, part ${chunk} of ${chunks}` : "";
+  const again = attempt && attempt > 1 ? `, attempt ${attempt} of ${maxAttempts ?? "several"}` : "";
+  return doing + part + again;
+}
+
 export function alarm(usage: ContextUsage | undefined): Alarm {
   if (usage?.shouldCompact) {
     return "error";
