@@ -23,7 +23,11 @@ describe("the exported API", () => {
     await pid.setLeaf(session, first.entryId);
     const second = await pid.append(session, says("assistant", "second answer"));
     // The daemon tells of a write behind its answer.
-    await eventually(() => told, ({ length }) => length === 4, "four changes");
+    await eventually(
+      () => told,
+      ({ length }) => length === 4,
+      "four changes",
+    );
     listening.dispose();
 
     assert.equal(second.parentId, first.entryId);
@@ -37,7 +41,11 @@ describe("the exported API", () => {
   it("appends a batch as one chain, and forks at an entry", async () => {
     const pid = await api();
     const session = await pid.create({ cwd: project.folder });
-    const { entryIds } = await pid.appendBatch(session, [says("user", "one"), says("assistant", "two"), says("user", "three")]);
+    const { entryIds } = await pid.appendBatch(session, [
+      says("user", "one"),
+      says("assistant", "two"),
+      says("user", "three"),
+    ]);
     const fork = await pid.fork(session, entryIds[1]);
     assert.notEqual(fork.path, session.path);
     assert.equal((await contextTexts(pid, fork)).length, 2);

@@ -40,11 +40,18 @@ describe("a daemon that is killed", () => {
     await Promise.all(appending);
     const texts = await contextTexts(pid, session);
     const numbers = texts.map((text) => Number(/message (\d+)/.exec(text)?.[1]));
-    assert.deepEqual(numbers.toSorted((a, b) => a - b), Array.from({ length: 20 }, (_, n) => n));
+    assert.deepEqual(
+      numbers.toSorted((a, b) => a - b),
+      Array.from({ length: 20 }, (_, n) => n),
+    );
   });
 
   it("is one process for a window", async () => {
     await (await api()).create({ cwd: project.folder });
-    await eventually(() => place.runningDaemons().length, (count) => count === 1, "one daemon");
+    await eventually(
+      () => place.runningDaemons().length,
+      (count) => count === 1,
+      "one daemon",
+    );
   });
 });

@@ -23,13 +23,20 @@ describe("the commands", () => {
     const document = await shown("Question 1 of c", "Answer 2 of c");
     assert.equal(document.languageId, "markdown");
     assert.equal(vscode.workspace.fs.isWritableFileSystem(document.uri.scheme) ?? false, false);
-    const folds = await vscode.commands.executeCommand<vscode.FoldingRange[]>("vscode.executeFoldingRangeProvider", document.uri);
+    const folds = await vscode.commands.executeCommand<vscode.FoldingRange[]>(
+      "vscode.executeFoldingRangeProvider",
+      document.uri,
+    );
     assert.ok(folds.length >= 4, `${String(folds.length)} parts fold`);
 
     await pid.append(session, says("user", "and one more"));
     await shown("and one more");
     await pid.setLeaf(session, "c-q1");
-    await eventually(() => document.getText().includes("Answer 1"), (there) => !there, "a context without the branch that was left");
+    await eventually(
+      () => document.getText().includes("Answer 1"),
+      (there) => !there,
+      "a context without the branch that was left",
+    );
   });
 
   it("show the system prompt of the folder", async () => {

@@ -12,7 +12,9 @@ export async function run(): Promise<void> {
   (Mocha.reporters.Base as { consoleLog: typeof console.log }).consoleLog = (...args) => {
     for (const line of format(...args).split("\n")) console.log("test:", line);
   };
-  for (const name of readdirSync(import.meta.dirname).filter((name) => name.endsWith(".test.mts")).sort()) {
+  for (const name of readdirSync(import.meta.dirname)
+    .filter((name) => name.endsWith(".test.mts"))
+    .sort()) {
     mocha.addFile(join(import.meta.dirname, name));
   }
   await mocha.loadFilesAsync();

@@ -8,7 +8,7 @@ import { eventually } from "../workbench/processes.mts";
 
 const NAME = "pid-sessions";
 
-export const place = new Place(process.env["PID_TEST_PLACE"] ?? "");
+export const place = new Place(process.env.PID_TEST_PLACE ?? "");
 
 const folder = vscode.workspace.workspaceFolders?.[0]?.uri.fsPath;
 assert(folder, "the tests run in a folder");
@@ -32,9 +32,10 @@ export async function closeAll(): Promise<void> {
 /** The text of the active editor, once it holds all of these. */
 export async function shown(...texts: string[]): Promise<vscode.TextDocument> {
   const active = () => vscode.window.activeTextEditor?.document;
-  const holds = (document?: vscode.TextDocument) => texts.every((text) => document?.getText().includes(text) ?? false);
-  await eventually(() => active()?.getText(), () => holds(active()), `an editor with ${JSON.stringify(texts)}`);
-  return active() as vscode.TextDocument;
+  const holds = (document?: vscode.TextDocument) => texts.every((text) => document?.getText().includes(text));
+  const document = await eventually(active, holds, `an editor with ${JSON.stringify(texts)}`);
+  assert(document);
+  return document;
 }
 
 export function says(role: "user" | "assistant", text: string) {

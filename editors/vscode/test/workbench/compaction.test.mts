@@ -21,8 +21,15 @@ describe("a compaction", () => {
     await window.screenshot(join(pictures, "preview.png"));
     assert.equal(compactions(file).length, 0, "a preview writes nothing");
 
-    await window.page.locator(".codelens-decoration a").filter({ hasText: /^ ?Compact$/ }).click();
-    await eventually(() => compactions(file).length, (count) => count === 1, "the compaction in the file");
+    await window.page
+      .locator(".codelens-decoration a")
+      .filter({ hasText: /^ ?Compact$/ })
+      .click();
+    await eventually(
+      () => compactions(file).length,
+      (count) => count === 1,
+      "the compaction in the file",
+    );
     const rows = () => window.rows(TREE);
     await eventually(rows, (seen) => seen.some(({ aria }) => aria.startsWith("compaction")), "its row");
     await window.screenshot(join(pictures, "compacted.png"));
@@ -41,7 +48,11 @@ describe("a compaction", () => {
 
     await window.run("pid: Compact");
     await window.notification(/Compacting A long session/).waitFor();
-    await eventually(() => stage.api.requests, (requests) => requests > asked, "a request at the model");
+    await eventually(
+      () => stage.api.requests,
+      (requests) => requests > asked,
+      "a request at the model",
+    );
     await window.status(/compacting/).waitFor();
     await window.screenshot(join(pictures, "progress.png"));
     await window.press(/Compacting A long session/, "Cancel");
@@ -57,16 +68,26 @@ describe("a compaction", () => {
     const window = await opened(project, "A long session");
     const asked = stage.api.requests;
     await window.run("pid: Compact");
-    await eventually(() => stage.api.requests, (requests) => requests > asked, "a request at the model");
+    await eventually(
+      () => stage.api.requests,
+      (requests) => requests > asked,
+      "a request at the model",
+    );
 
     await window.run("pid: Append a Note");
     await window.answer("Written meanwhile");
     await window.until(TREE, (labels) => labels.includes("Written meanwhile"));
     assert.equal(compactions(file).length, 0);
 
-    const answering = setInterval(() => { stage.api.answer(); }, 200);
+    const answering = setInterval(() => {
+      stage.api.answer();
+    }, 200);
     try {
-      await eventually(() => compactions(file).length, (count) => count === 1, "the compaction in the file");
+      await eventually(
+        () => compactions(file).length,
+        (count) => count === 1,
+        "the compaction in the file",
+      );
     } finally {
       clearInterval(answering);
     }

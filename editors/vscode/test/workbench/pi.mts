@@ -4,7 +4,10 @@ import { join } from "node:path";
 import { modules, piModules, root } from "./packages.mts";
 import { Process } from "./processes.mts";
 
-type Reply = { result?: unknown; error?: { name: string; message: string } };
+interface Reply {
+  result?: unknown;
+  error?: { name: string; message: string };
+}
 
 export class Pi {
   private readonly process: Process;

@@ -44,6 +44,9 @@ export class Place {
   /** A new place. */
   static make(): Place {
     const place = new Place(mkdtempSync(join(tmpdir(), "pid-workbench-")));
+    process.on("exit", () => {
+      place.remove();
+    });
     const pid = join(place.bin, "pid");
     const command = `echo $$ >> '${place.log}'; PYTHONPATH='${root}' exec '${python}' -m pid "$@"`;
     writeFileSync(pid, `#!/bin/sh\n${command}\n`);

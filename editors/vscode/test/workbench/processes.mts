@@ -5,10 +5,25 @@
 
 import { spawn, type ChildProcess, type SpawnOptions } from "node:child_process";
 import { once } from "node:events";
+import { inspect } from "node:util";
 
 const GRACE_MS = 5_000;
 /** How long a test waits for what it is to see. */
 export const PATIENCE_MS = 30_000;
+
+const running = new Set<ChildProcess>();
+
+// Also when the tests themselves are ended, or their output is closed.
+process.on("exit", () => {
+  for (const child of running) child.kill("SIGKILL");
+});
+for (const [signal, number] of [
+  ["SIGHUP", 1],
+  ["SIGINT", 2],
+  ["SIGTERM", 15],
+] as const) {
+  process.on(signal, () => process.exit(128 + number));
+}
 
 /** A child with its output kept: the last 64 KB, for the message of a test that fails. */
 export class Process {
@@ -17,6 +32,8 @@ export class Process {
 
   constructor(command: string, args: string[], options: SpawnOptions) {
     this.child = spawn(command, args, { stdio: ["pipe", "pipe", "pipe"], ...options });
+    running.add(this.child);
+    this.child.once("exit", () => running.delete(this.child));
     for (const stream of [this.child.stdout, this.child.stderr]) {
       stream?.setEncoding("utf8").on("data", (text: string) => (this.output = (this.output + text).slice(-65_536)));
     }
@@ -54,7 +71,9 @@ export const pause = (ms: number): Promise<void> => new Promise((resolve) => set
 export async function within<T>(promise: Promise<T>, ms: number, what: string): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => { reject(new Error(`${what}: not within ${String(ms)} ms`)); }, ms);
+    timer = setTimeout(() => {
+      reject(new Error(`${what}: not within ${String(ms)} ms`));
+    }, ms);
   });
   try {
     return await Promise.race([promise, late]);
@@ -84,7 +103,7 @@ export async function eventually<T>(
   for (;;) {
     const seen = await look();
     if (holds(seen)) return seen;
-    if (Date.now() > deadline) throw new Error(`never saw ${what}; the last was ${JSON.stringify(seen)?.slice(0, 2000)}`);
+    if (Date.now() > deadline) throw new Error(`never saw ${what}; the last was ${inspect(seen).slice(0, 2000)}`);
     await pause(50);
   }
 }

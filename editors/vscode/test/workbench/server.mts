@@ -24,7 +24,7 @@ const FLAGS = [
   "--force-disable-user-env",
 ];
 
-export type Options = {
+export interface Options {
   /** Also in the machine's settings. */
   settings?: Record<string, unknown>;
   /** Over the tests' own environment. */
@@ -33,7 +33,7 @@ export type Options = {
   withoutDaemon?: boolean;
   /** Runs tests inside the extension host. Such a workbench shows no notifications and asks nothing. */
   runsTests?: boolean;
-};
+}
 
 export class Server {
   private process: Process | undefined;

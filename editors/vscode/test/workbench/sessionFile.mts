@@ -8,11 +8,18 @@ import { join, normalize } from "node:path";
 
 const START_MS = Date.UTC(2026, 0, 1);
 
-export type Entry = { type: string; id: string; parentId: string | null; [field: string]: unknown };
+export interface Entry {
+  type: string;
+  id: string;
+  parentId: string | null;
+  [field: string]: unknown;
+}
 
 /** Where pi keeps the sessions of a working directory. */
 export function sessionFolder(agentDir: string, cwd: string): string {
-  const encoded = normalize(cwd).replace(/^\//, "").replace(/[/\\:]/g, "-");
+  const encoded = normalize(cwd)
+    .replace(/^\//, "")
+    .replace(/[/\\:]/g, "-");
   return join(agentDir, "sessions", `--${encoded}--`);
 }
 
@@ -50,7 +57,13 @@ export class SessionFile {
     const call = { type: "toolCall", id: `call-${id}`, name: "read", arguments: { path } };
     const model = { provider: "anthropic", model: "m1", stopReason: "toolUse" };
     this.message(id, { role: "assistant", content: [call], ...model });
-    const result = { role: "toolResult", toolCallId: call.id, toolName: "read", content: text(content), isError: false };
+    const result = {
+      role: "toolResult",
+      toolCallId: call.id,
+      toolName: "read",
+      content: text(content),
+      isError: false,
+    };
     return this.message(`${id}-result`, result);
   }
 
@@ -89,7 +102,11 @@ export class SessionFile {
   }
 
   private message(id: string, message: Record<string, unknown>): this {
-    return this.entry({ type: "message", id, message: { ...message, timestamp: this.startMs + 1000 * (this.count + 1) } });
+    return this.entry({
+      type: "message",
+      id,
+      message: { ...message, timestamp: this.startMs + 1000 * (this.count + 1) },
+    });
   }
 
   private entry({ type, id, ...fields }: { type: string; id: string; [field: string]: unknown }): this {

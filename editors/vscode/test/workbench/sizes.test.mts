@@ -23,7 +23,11 @@ describe("sizes", () => {
     here.session("here").turns("here", 1).write();
     const window = await opened(here, "Question 1 of here");
     const project = stage.place.project();
-    for (let n = 1; n <= 2000; n++) project.session(`s${String(n)}`).turns(`session ${String(n)}`, 2).write();
+    for (let n = 1; n <= 2000; n++)
+      project
+        .session(`s${String(n)}`)
+        .turns(`session ${String(n)}`, 2)
+        .write();
 
     const started = Date.now();
     await window.run("pid: Show Sessions of All Directories");

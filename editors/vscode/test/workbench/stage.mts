@@ -9,7 +9,7 @@ import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { launch } from "./browser.mts";
 import { MessagesApi } from "./messagesApi.mts";
-import { extensionRoot, requireAll, vsce } from "./packages.mts";
+import { extensionRoot, requireAll, toolPath } from "./packages.mts";
 import { Place, type Project } from "./place.mts";
 import { Process } from "./processes.mts";
 import { Server, type Options } from "./server.mts";
@@ -73,8 +73,10 @@ export let stage: Stage;
 
 async function packaged(place: Place): Promise<string> {
   const path = join(place.directory, "pid.vsix");
-  const args = [vsce, "package", "--no-dependencies", "--out", path];
-  await new Process(process.execPath, args, { cwd: extensionRoot }).says(/Packaged: /, 120_000);
+  const env = { ...process.env, PATH: toolPath };
+  const packing = new Process("npm", ["run", "package", "--", "--out", path], { cwd: extensionRoot, env });
+  await packing.says(/Packaged: /, 120_000);
+  if (/warning/i.test(packing.output)) throw new Error(`vsce warns:\n${packing.output}`);
   return path;
 }
 

@@ -33,8 +33,15 @@ describe("the views", () => {
     const project = stage.place.project();
     branched(project);
     const window = await opened(project, "Mend the parser");
-    const rows = await eventually(() => window.rows(TREE), ({ length }) => length === 7, "seven rows");
-    assert.ok(rows.every(({ level }) => level === 1), "a stretch without branches is flat");
+    const rows = await eventually(
+      () => window.rows(TREE),
+      ({ length }) => length === 7,
+      "seven rows",
+    );
+    assert.ok(
+      rows.every(({ level }) => level === 1),
+      "a stretch without branches is flat",
+    );
     const spoken = Object.fromEntries(rows.map(({ label, aria }) => [label, aria]));
     assert.match(spoken["Then guard it."] ?? "", /on another branch/);
     assert.match(spoken["[grammar] Can the grammar say so instead?"] ?? "", /label grammar/);
@@ -50,7 +57,8 @@ describe("the views", () => {
     const window = await opened(project, "Mend the parser");
 
     await window.menu(window.row(TREE, "Then guard it."), "Move the Leaf Here");
-    const isLeaf = (label: string) => window.rows(TREE).then((rows) => rows.some((row) => row.label === label && row.aria.includes("the leaf")));
+    const isLeaf = (label: string) =>
+      window.rows(TREE).then((rows) => rows.some((row) => row.label === label && row.aria.includes("the leaf")));
     await eventually(() => isLeaf("Then guard it."), Boolean, "the leaf at the other branch");
 
     await window.menu(window.row(TREE, "Then guard it."), "Label…");
@@ -97,8 +105,18 @@ describe("the views", () => {
 
   it("offer what they do in the palette", async () => {
     const window = await stage.open(stage.place.project());
-    for (const title of ["New Session", "Show the Context", "Show the System Prompt", "Preview Compaction", "Restart Daemon", "Show Log"]) {
-      assert.ok((await window.offered(`pid: ${title}`)).some((row) => row.startsWith(`pid: ${title}`)), title);
+    for (const title of [
+      "New Session",
+      "Show the Context",
+      "Show the System Prompt",
+      "Preview Compaction",
+      "Restart Daemon",
+      "Show Log",
+    ]) {
+      assert.ok(
+        (await window.offered(`pid: ${title}`)).some((row) => row.startsWith(`pid: ${title}`)),
+        title,
+      );
     }
   });
 });

@@ -8,7 +8,17 @@ import { eventually, PATIENCE_MS } from "./processes.mts";
 
 const OPENING_MS = 60_000;
 
-export type Row = { label: string; description: string; level: number; expanded: boolean | null; aria: string };
+export interface Row {
+  /** In pixels. */
+  top: number;
+  label: string;
+  description: string;
+  level: number;
+  /** Null for a row that has nothing under it. */
+  expanded: boolean | null;
+  /** What a screen reader says. */
+  aria: string;
+}
 
 export class Window {
   readonly page: Page;
@@ -17,12 +27,11 @@ export class Window {
     this.page = page;
   }
 
-  /** `query` adds to the address, such as the place of an extension under development. */
-  static async open(browser: Browser, port: number, folder: string, query = ""): Promise<Window> {
+  static async open(browser: Browser, port: number, folder: string): Promise<Window> {
     const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
     const page = await context.newPage();
     page.setDefaultTimeout(PATIENCE_MS);
-    await page.goto(`http://127.0.0.1:${port}/?folder=${encodeURIComponent(folder)}${query}`);
+    await page.goto(`http://127.0.0.1:${port}/?folder=${encodeURIComponent(folder)}`);
     await page.locator(".activitybar .action-item").first().waitFor({ timeout: OPENING_MS });
     return new Window(page);
   }
@@ -100,7 +109,9 @@ export class Window {
   }
 
   view(title: string): Locator {
-    const header = this.page.locator(".pane-header").filter({ has: this.page.locator(".title", { hasText: exactly(title) }) });
+    const header = this.page
+      .locator(".pane-header")
+      .filter({ has: this.page.locator(".title", { hasText: exactly(title) }) });
     return this.page.locator(".pane").filter({ has: header });
   }
 
@@ -122,7 +133,7 @@ export class Window {
         aria: element.getAttribute("aria-label") ?? "",
       })),
     );
-    return rows.sort((a, b) => a.top - b.top).map(({ top: _, ...row }) => row);
+    return rows.sort((a, b) => a.top - b.top);
   }
 
   async labels(view: string): Promise<string[]> {
@@ -197,7 +208,7 @@ export class Window {
   async editorText(): Promise<string> {
     const lines = this.page.locator(".editor-instance .view-line");
     const drawn = await lines.evaluateAll((elements) =>
-      elements.map((element) => ({ top: element.getBoundingClientRect().top, text: element.textContent ?? "" })),
+      elements.map((element) => ({ top: element.getBoundingClientRect().top, text: element.textContent })),
     );
     const text = drawn.sort((a, b) => a.top - b.top).map((line) => line.text);
     return text.join("\n").replaceAll("\u00a0", " ");

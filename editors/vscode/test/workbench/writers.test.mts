@@ -33,12 +33,21 @@ describe("a session with several writers", () => {
     await two.until(TREE, (labels) => labels.includes("from the first window"));
 
     await one.menu(one.row(TREE, "Question 1 of two"), "Move the Leaf Here");
-    const leaf = async (window: typeof one) => (await window.rows(TREE)).find(({ aria }) => aria.includes("the leaf"))?.label;
-    await eventually(() => leaf(one), (label) => label === "Question 1 of two", "the leaf of the first window");
+    const leaf = async (window: typeof one) =>
+      (await window.rows(TREE)).find(({ aria }) => aria.includes("the leaf"))?.label;
+    await eventually(
+      () => leaf(one),
+      (label) => label === "Question 1 of two",
+      "the leaf of the first window",
+    );
     await two.run("pid: Append a Message");
     await two.answer("from the second window");
     await one.until(TREE, (labels) => labels.includes("from the second window"));
     assert.equal(await leaf(one), "Question 1 of two");
-    await eventually(() => leaf(two), (label) => label === "from the second window", "the leaf of the second window");
+    await eventually(
+      () => leaf(two),
+      (label) => label === "from the second window",
+      "the leaf of the second window",
+    );
   });
 });
