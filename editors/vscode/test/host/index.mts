@@ -5,19 +5,27 @@ import { join } from "node:path";
 import { format } from "node:util";
 import { load } from "../workbench/packages.mts";
 
+/** The outer process prints what has this mark: the workbench logs much beside it. */
+const print = (...args: unknown[]) => {
+  for (const line of format(...args).split("\n")) console.log("test:", line);
+};
+
 /** Throws when a test failed; the workbench makes an exit code of it. */
 export async function run(): Promise<void> {
+  const failures = await runAll().catch((error: unknown) => {
+    print(error);
+    throw error;
+  });
+  if (failures) throw new Error(`${failures} tests failed`);
+}
+
+/** How many tests failed. */
+async function runAll(): Promise<number> {
   const Mocha = load("mocha") as typeof import("mocha");
-  const mocha = new Mocha({ timeout: 30_000, slow: 5_000, reporter: Mocha.reporters.Spec });
-  (Mocha.reporters.Base as { consoleLog: typeof console.log }).consoleLog = (...args) => {
-    for (const line of format(...args).split("\n")) console.log("test:", line);
-  };
-  for (const name of readdirSync(import.meta.dirname)
-    .filter((name) => name.endsWith(".test.mts"))
-    .sort()) {
-    mocha.addFile(join(import.meta.dirname, name));
-  }
+  (Mocha.reporters.Base as { consoleLog: typeof print }).consoleLog = print;
+  const mocha = new Mocha({ timeout: 60_000, slow: 10_000, reporter: "spec" });
+  const here = readdirSync(import.meta.dirname).sort();
+  for (const name of here.filter((one) => one.endsWith(".test.mts"))) mocha.addFile(join(import.meta.dirname, name));
   await mocha.loadFilesAsync();
-  const failures = await new Promise<number>((resolve) => mocha.run(resolve));
-  if (failures) throw new Error(`${String(failures)} tests failed`);
+  return await new Promise((resolve) => mocha.run(resolve));
 }

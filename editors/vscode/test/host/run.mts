@@ -1,6 +1,6 @@
 /**
  * Runs the tests of this folder inside a real extension host: a workbench opens in a browser with the extension
- * under development and `index.mts` as its tests; what they print is printed here, and their exit code is the
+ * under development, a language model for it, and `index.mts` as its tests; what they print is printed here, and their exit code is the
  * exit code.
  */
 
@@ -40,6 +40,7 @@ async function main(place: Place): Promise<number> {
   const environment = { PID_TEST_PLACE: place.directory, ...model.environment };
   const server = new Server(place, "host", { runsTests: true, environment });
   try {
+    server.add(join(import.meta.dirname, "model"));
     await server.start();
     return await exitCode(await browser.newPage(), address(server.port, place.project().folder));
   } catch (error) {

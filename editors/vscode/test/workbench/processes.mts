@@ -94,7 +94,7 @@ export function alive(pid: number): boolean {
 
 /** Looks until it holds; throws with what was seen last. */
 export async function eventually<T>(
-  look: () => Promise<T> | T,
+  look: () => PromiseLike<T> | T,
   holds: (seen: T) => boolean,
   what: string,
   timeoutMs = PATIENCE_MS,

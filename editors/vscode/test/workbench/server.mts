@@ -3,8 +3,8 @@
  * environment of its own. Each window that a browser opens on it gets an extension host of its own.
  */
 
-import { mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { cpSync, mkdirSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
 import { modules, workbench } from "./packages.mts";
 import { Process } from "./processes.mts";
 import type { Place } from "./place.mts";
@@ -61,6 +61,11 @@ export class Server {
     const installing = this.run(["--install-extension", vsix]);
     await installing.says(/successfully installed/, 60_000);
     await installing.stop();
+  }
+
+  /** An extension that is there as files, before the server starts. */
+  add(folder: string): void {
+    cpSync(folder, join(this.extensions, basename(folder)), { recursive: true });
   }
 
   async start(): Promise<void> {
