@@ -140,32 +140,43 @@ def depth_of(raw: bytes) -> int:
     return deepest
 
 
-_STACK_IS_SHARED: Final = version_info < (3, 12)  # then msgspec goes no deeper than Python itself
+INVALID_UTF8: Final = "invalidUtf8"
+NOT_UTF8: Final = "bytes that are not UTF-8; they stay as they are, and go out as U+FFFD"
 
 
-def clean(raw: bytes) -> bytes:
-    """The bytes of an object as they may go out: RFC 8259 to a depth of 1,000, UTF-8, no lone surrogate.
-
-    Returns `raw` itself where nothing had to be replaced by U+FFFD. Raises `DamagedLine`.
-    """
+def is_utf8(raw: bytes) -> bool:
+    """Whether all of it is UTF-8."""
     if not raw.isascii():
         try:
             raw.decode()
         except UnicodeDecodeError:
-            raw = raw.decode(errors="replace").encode()
+            return False
+    return True
+
+
+_STACK_IS_SHARED: Final = version_info < (3, 12)  # then msgspec goes no deeper than Python itself
+
+
+def clean(raw: bytes, depth: int = MAX_DEPTH) -> bytes:
+    """The bytes of an object as they may go out: RFC 8259 to a `depth` (of 1,000), UTF-8, no lone surrogate.
+
+    Returns `raw` itself where nothing had to be replaced by U+FFFD. Raises `DamagedLine`.
+    """
+    if not is_utf8(raw):
+        raw = raw.decode(errors="replace").encode()
     try:
         _check_grammar(raw)
     except msgspec.DecodeError as error:
         mended = replace_lone_surrogates(raw)
         if mended is raw:
             raise DamagedLine("malformedLine", f"not a JSON object: {error}") from None
-        return clean(mended)
+        return clean(mended, depth)
     except RecursionError:  # msgspec counts Python's own stack; orjson allows 1,024 levels above any
-        _check_depth(raw)
+        _check_depth(raw, depth)
         _check_deep(raw)
     else:
-        if not _STACK_IS_SHARED or getrecursionlimit() > MAX_DEPTH:
-            _check_depth(raw)
+        if not _STACK_IS_SHARED or getrecursionlimit() > depth:
+            _check_depth(raw, depth)
     return raw
 
 
@@ -176,8 +187,8 @@ def _check_deep(raw: bytes) -> None:
         raise DamagedLine("malformedLine", f"not a JSON object: {error}") from None
 
 
-def _check_depth(raw: bytes) -> None:
-    if raw.count(b"[") + raw.count(b"{") > MAX_DEPTH and depth_of(raw) > MAX_DEPTH:
+def _check_depth(raw: bytes, depth: int) -> None:
+    if raw.count(b"[") + raw.count(b"{") > depth and depth_of(raw) > depth:
         raise DamagedLine("tooDeep", f"JSON nested deeper than {MAX_DEPTH:,} levels")
 
 

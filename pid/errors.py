@@ -62,7 +62,6 @@ class EntryNotFound(PidError):
 class LeafConflict(PidError):
     code = 1003
     kind = "leafConflict"
-    retryable = True
 
 
 class DuplicateEntryId(PidError):

@@ -16,7 +16,8 @@ import msgspec
 from msgspec import Raw
 
 from pid.core.cut import SPEAKING_KINDS, cut_index
-from pid.core.messages import agent_messages, built_messages, edited, stored_message
+from pid.core.lines import PLAIN
+from pid.core.messages import agent_messages, built_messages, edited, plain_message, stored_message
 from pid.core.splice import Json, members, value_of
 from pid.core.tokens import chars4
 from pid.core.tree import MISSING, ROOT, Tree
@@ -87,13 +88,13 @@ def messages_in_effect(
 
     What turns out to be damaged, or without a message, is left out and told in `warnings`.
     """
-    kinds, edits = tree.kinds, effect.edits
+    kinds, flags, edits = tree.kinds, tree.flags, effect.edits
     for row, body in zip(rows, bodies, strict=True):
         kind = kinds[row]
         if not body:
             warnings.append(_warning("damagedEntry", tree, row, "The entry {} cannot be read and was left out."))
         elif kind in MESSAGE_KINDS:
-            message = stored_message(kind, body)
+            message = plain_message(body) if flags[row] & PLAIN else stored_message(kind, body)
             if message is None:
                 warnings.append(_warning("missingMessage", tree, row, "The entry {} has no message, and gives none."))
             elif row not in edits:

@@ -198,7 +198,7 @@ def todo_in(text: str) -> str:
                 runs.append([])
             runs[-1].append(line.rstrip()[:_WHY_CHARACTERS])
         elif line.strip():
-            announced = bool(_PLAN_LINE.search(line))
+            announced = len(line) <= _WHY_CHARACTERS and bool(_PLAN_LINE.search(line))
             if runs and runs[-1]:
                 runs.append([])
     lists = [run for run in runs if len(run) > 1]

@@ -74,11 +74,12 @@ class Rank(IntEnum):
     """What is taken before what when there is not room for all."""
 
     RULE = 0
-    OPEN = 1  # failures, the plan, the first request, the last statement
-    FIRST_LINES = 2  # of each section of an earlier summary
-    RULING_USER = 3  # user messages that state a rule
-    USER = 4
-    EARLIER = 5
+    OPEN = 1  # the plan, the first request, the last statement
+    FAILURE = 2
+    FIRST_LINES = 3  # of each section of an earlier summary
+    RULING_USER = 4  # user messages that state a rule
+    USER = 5
+    EARLIER = 6
 
 
 class Item(NamedTuple):
@@ -103,7 +104,7 @@ _PARENTS: Final = {DONE: "## Progress"}
 
 _TODO: Final = "- The last todo list"
 _SAID: Final = "- The assistant said last"
-_FAILED: Final = re.compile(r"^- `([^`]+)` failed")
+_FAILED: Final = re.compile(r"(- `([^`]+)` failed)(?:: .*?)?( \(entry [^)\s]+\))?$", re.DOTALL)
 _NOTHING: Final = "(none)"
 
 
@@ -176,17 +177,18 @@ def _doing(extract: Extract, old: Sections) -> list[Item]:
 
 def _blocked(extract: Extract, old: Sections) -> list[Item]:
     new = [
-        Item(f"- `{what}` failed{f': {why}' if why else ''} (entry {entry_id})", Rank.OPEN)
+        Item(f"- `{what}` failed{f': {why}' if why else ''} (entry {entry_id})", Rank.FAILURE)
         for entry_id, what, why in reversed(extract.failures.values())
     ]
-    return [*new, *(item._replace(rank=Rank.OPEN) for item in old.of(BLOCKED) if not _is_over(item, extract))]
+    still = (item for item in old.of(BLOCKED) if not _is_over(item, extract))
+    return [*new, *(item._replace(rank=Rank.FAILURE if _FAILED.match(item.text) else Rank.OPEN) for item in still)]
 
 
 def _is_over(item: Item, extract: Extract) -> bool:
     """Whether what an earlier summary calls failed has succeeded, or failed again."""
     if (match := _FAILED.match(item.text)) is None:
         return False
-    what = command_key(match[1])
+    what = command_key(match[2])
     return what in extract.failures or is_settled(what, extract.successes)
 
 
@@ -273,7 +275,11 @@ _SHORT_RULES: Final = (400, 200, 120)
 def _fitted(sections: dict[str, list[Item]], room: int, tokens: Tokens) -> dict[str, list[str]]:
     """The lines that there is room for, in the order in which they stand; lower ranks are taken first."""
     left = room - tokens(_rendered({heading: [] for heading in sections}))
-    sections = {**sections, RULES: _short_rules(sections[RULES], int(left * _RULES_SHARE), tokens)}
+    rules = _short_rules(sections[RULES], int(left * _RULES_SHARE), tokens)
+    before = [*rules, *(item for items in sections.values() for item in items if item.rank == Rank.OPEN)]
+    room_for_failures = left - sum(tokens(item.text) for item in before)
+    failures = _short_failures(sections[BLOCKED], room_for_failures, tokens)
+    sections = {**sections, RULES: rules, BLOCKED: failures}
     taken: dict[str, list[tuple[int, str]]] = {heading: [] for heading in sections}
     for rank in Rank:
         for heading, items in sections.items():
@@ -295,6 +301,26 @@ def _short_rules(rules: Sequence[Item], room: int, tokens: Tokens) -> list[Item]
         if sum(tokens(rule.text) for rule in short) <= room:
             break
     return short
+
+
+def _short_failures(items: Sequence[Item], room: int, tokens: Tokens) -> list[Item]:
+    """The failures, the newest with what they said; of the older ones as little as needed for all to fit."""
+    forms = [_forms_of_failure(item) for item in items]
+    left = room - sum(tokens(texts[-1]) for texts in forms)
+    chosen: list[Item] = []
+    for item, texts in zip(items, forms, strict=True):
+        least = tokens(texts[-1])
+        text = next((text for text in texts if tokens(text) - least <= max(left, 0)), texts[-1])
+        left -= tokens(text) - least
+        chosen.append(item._replace(text=text))
+    return chosen
+
+
+def _forms_of_failure(item: Item) -> tuple[str, ...]:
+    """Whole, without the reason, and without the pointer too."""
+    if item.rank != Rank.FAILURE or (match := _FAILED.match(item.text)) is None:
+        return (item.text,)
+    return item.text, f"{match[1]}{match[3] or ''}", match[1]
 
 
 def _forms(item: Item) -> tuple[str, ...]:

@@ -29,6 +29,8 @@ def utf16_head(text: str, units: int) -> str:
 
 def json_text(value: Any) -> str:
     """A JSON value as `JSON.stringify` prints it. Not recursive: depth costs memory only."""
+    if isinstance(value, dict) and all(type(member) is str for member in value.values()) and not _has_index(value):
+        return orjson.dumps(value).decode()  # most tool calls
     parts: list[str] = []
     open_values: list[tuple[Iterator[tuple[str, Any]], str]] = [(iter([("", value)]), "")]
     while open_values:
@@ -66,10 +68,14 @@ def _items(value: list[Any]) -> Iterator[tuple[str, Any]]:
 
 def ordered_keys(value: dict[str, Any]) -> list[str]:
     """The keys in JavaScript's order: array indices ascending, then the others as they stand."""
-    indices = [key for key in value if _is_index(key)]
-    if not indices:
+    if not _has_index(value):
         return list(value)
+    indices = [key for key in value if _is_index(key)]
     return sorted(indices, key=int) + [key for key in value if not _is_index(key)]
+
+
+def _has_index(value: dict[str, Any]) -> bool:
+    return any(map(_is_index, value))
 
 
 def _is_index(key: str) -> bool:

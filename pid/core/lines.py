@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 from pid.core.pieces import Piece, pieces
 from pid.entries import (
     FORMAT_VERSION,
+    INVALID_UTF8,
     KINDS_BY_BYTES,
     LEAF_MARKER,
     NO_TIME,
@@ -30,6 +31,7 @@ UNCLEAN: Final = 2  # the body is valid, but some of its bytes go out as U+FFFD
 DAMAGED: Final = 4  # there is no valid body: the entry only keeps its place
 DERIVED: Final = 16  # the file holds no id for the entry (8 is `tree.HIDDEN`)
 JOINED: Final = 32  # something else stands before it on its line
+PLAIN: Final = 128  # proven, and its message is the rest of its line (64 is `tree.RELINKED`)
 
 _TIME = rb'"timestamp": ?"(\d{4}-\d\d-\d\dT\d\d:\d\d):([0-5]\d)\.(\d\d\d)Z"'
 _ID = rb'"id": ?"([!#-\[\]-~]{1,64})", ?"parentId": ?(?:null|"([!#-\[\]-~]{1,64})")'
@@ -210,7 +212,8 @@ class Scanner:
     def _take(self, found: Iterable[Piece], offset: int, batch: Batch) -> None:
         for index, piece in enumerate(found):
             if piece.error:
-                self._tell(batch, piece.error, piece.reason, id_text(piece.salvaged.get("id")))
+                named = None if piece.salvaged.get("type") == "session" else id_text(piece.salvaged.get("id"))
+                self._tell(batch, piece.error, piece.reason, named)
             if piece.body is None and (self.version == 1 or "parentId" not in piece.salvaged):
                 continue  # version 1 has no ids: nothing of a damaged line can keep a place
             body = piece.salvaged if piece.body is None else piece.body
@@ -242,7 +245,8 @@ class Scanner:
             batch.bodies[len(batch.rows)] = body
         time = canonical_ms(body.get("timestamp"))
         place = (offset + piece.start, piece.stop - piece.start)
-        flags = (DAMAGED if piece.body is None else 0) | (DERIVED if derived else 0) | (JOINED if index else 0)
+        flags = DAMAGED if piece.body is None else UNCLEAN if piece.error == INVALID_UTF8 else 0
+        flags |= (DERIVED if derived else 0) | (JOINED if index else 0)
         batch.rows.append(Row(entry_id, parent_id, kind, time, *place, flags, self.line))
 
     def _link(self, body: dict[str, Any], index: int, batch: Batch) -> tuple[str, str | None, bool]:

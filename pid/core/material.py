@@ -19,19 +19,20 @@ class Material:
     """What a compaction replaces: the history, and the head of a split turn, as parts with their tokens.
 
     `tokens` estimates a text; `earlier` is the text of the summary before this one; `recorded` are the files of its
-    details, and of branch summaries.
+    details, and of branch summaries. Without `transcribed` there are no parts: nobody will ask a model.
     """
 
     tokens: Tokens
     earlier: str = ""
     recorded: FileDetails = NO_FILES
+    transcribed: bool = True
     history: list[tuple[str, int]] = field(default_factory=list)
     turn_head: list[tuple[str, int]] = field(default_factory=list)
     extract: Extract = field(default_factory=Extract)
     turn_extract: Extract = field(default_factory=Extract)
     request: Request | None = field(init=False)
     """The newest request of the user, unless a newer one stays in the context as it is."""
-    _uses: list[Use] = field(default_factory=list)
+    _uses: set[Use] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         before = taken_apart(self.earlier)
@@ -40,12 +41,13 @@ class Material:
 
     def add(self, entry_id: str, message: Message, *, in_turn_head: bool = False) -> None:
         """Takes in the next message that is summarised."""
-        parts = self.turn_head if in_turn_head else self.history
-        parts += [(part, self.tokens(part)) for part in parts_of(message)]
+        if self.transcribed:
+            parts = self.turn_head if in_turn_head else self.history
+            parts += [(part, self.tokens(part)) for part in parts_of(message)]
         self.extract.add(entry_id, message)
         if in_turn_head:
             self.turn_extract.add(entry_id, message)
-        self._uses += uses_of(message)
+        self._uses.update(uses_of(message))
         if text := request_text(message):
             self.request = Request(entry_id, cut_request(text, entry_id))
 

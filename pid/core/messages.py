@@ -15,7 +15,7 @@ from msgspec import Raw
 
 from pid.core.splice import Json, is_null, joined, members, value_of, with_member
 from pid.core.tree import Tree
-from pid.entries import MESSAGE_KINDS, NO_TIME, Kind
+from pid.entries import MAX_DEPTH, MESSAGE_KINDS, NO_TIME, DamagedLine, Kind, clean
 
 LLM_ROLES: Final = frozenset({"user", "assistant", "toolResult", "system"})
 """The roles that the model sees as they are."""
@@ -42,9 +42,16 @@ _BLOCKS_ONLY: Final = frozenset({Kind.ASSISTANT, Kind.TOOL_RESULT})
 _EDITABLE: Final = frozenset({Kind.USER, Kind.ASSISTANT, Kind.TOOL_RESULT, Kind.CUSTOM_ROLE, Kind.CUSTOM_MESSAGE})
 
 # Proves, for the key orders that pi writes, that content is there and not null.
-_has_content = re.compile(
+_CONTENT: Final = (
     rb'\{"role": ?"(?:user|assistant|toolResult|system)", ?'
     rb'(?:"toolCallId": ?"[^"\\]*+", ?"toolName": ?"[^"\\]*+", ?)?"content": ?["\[]'
+)
+_has_content = re.compile(_CONTENT).match
+_MESSAGE_KEY: Final = b'"message":'
+_ID: Final = rb'"[!#-\[\]-~]+"'
+_plain_head = re.compile(
+    rb'\{"type":"message","id":' + _ID + rb',"parentId":(?:null|' + _ID + rb'),"timestamp":"[0-9T:.Z-]+",'
+    rb'"message":(?=' + _CONTENT + rb")"
 ).match
 
 
@@ -67,6 +74,23 @@ def built_messages(tree: Tree, row: int, body: bytes) -> list[Raw]:
     """The messages of an entry that is no `message`."""
     build = _BUILDERS.get(tree.kinds[row])
     return build(tree, row, members(body)) if build else []
+
+
+def is_plain(raw: bytes) -> bool:
+    """Whether a line is proven, and gives `plain_message`: its head is as pi writes it, the rest is one object."""
+    head = _plain_head(raw)
+    if head is None or not raw.endswith(b"}}"):
+        return False
+    message = raw[head.end() : -1]
+    try:
+        return clean(message, MAX_DEPTH - 1) is message
+    except DamagedLine:
+        return False
+
+
+def plain_message(raw: bytes) -> Raw:
+    """What `stored_message` gives for a line that is plain, without a look at more than its head."""
+    return Raw(raw[raw.index(_MESSAGE_KEY) + len(_MESSAGE_KEY) : -1])
 
 
 def stored_message(kind: int, body: bytes) -> Raw | None:

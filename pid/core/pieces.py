@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from pid.entries import DamagedLine, read_body
+from pid.entries import INVALID_UTF8, NOT_UTF8, DamagedLine, is_utf8, read_body
 
 _NOISE = re.compile(rb"(?:[\x00 \t\r\n]|\xef\xbb\xbf)*")
 _CANDIDATE = re.compile(rb'\{[ \t]*"type"[ \t]*:')
@@ -27,8 +27,8 @@ _parse = json.JSONDecoder(parse_int=str, parse_float=str).raw_decode  # numbers 
 class Piece:
     """`line[start:stop]`: an object with its parsed `body`, or damaged bytes with what could still be read.
 
-    `error` is a `Problem` kind (None for a sound object); `salvaged` has the scalar fields at the damaged object's
-    head and tail. A piece of noise has neither (`nulBytes`, `byteOrderMark`).
+    `error` is a `Problem` kind (None for a sound object; one with a body may hold `invalidUtf8`); `salvaged` has the
+    scalar fields at the damaged object's head and tail. A piece of noise has neither (`nulBytes`, `byteOrderMark`).
     """
 
     start: int
@@ -47,7 +47,7 @@ def pieces(line: bytes) -> Iterator[Piece]:
     if at >= end:
         return
     try:
-        yield Piece(at, end, read_body(line[at:end]))
+        yield _whole(line, at, end)
     except DamagedLine as error:
         if error.kind == "malformedLine":
             yield from _search(line, at, end, str(error))
@@ -101,10 +101,19 @@ def _object_end(text: str, at: int) -> int:
 def _sound(line: bytes, start: int, stop: int, *, entry_only: bool) -> Piece | None:
     # Behind a torn object stand its own inner objects too: only what links itself into the tree is an entry.
     try:
-        body = read_body(line[start:stop])
+        piece = _whole(line, start, stop)
     except DamagedLine as error:
         return None if entry_only else _damaged(line, start, stop, error.kind, str(error))
-    return None if entry_only and "parentId" not in body else Piece(start, stop, body)
+    return None if entry_only and "parentId" not in (piece.body or {}) else piece
+
+
+def _whole(line: bytes, start: int, stop: int) -> Piece:
+    """The object in these bytes. Raises `DamagedLine`."""
+    raw = line[start:stop]
+    body = read_body(raw)
+    if is_utf8(raw):
+        return Piece(start, stop, body)
+    return Piece(start, stop, body, INVALID_UTF8, NOT_UTF8, body)
 
 
 def _next_whole(line: bytes, text: str, at: int, end: int, effort: int) -> int:

@@ -90,11 +90,17 @@ class Speech:
     def stream(self, start: int, stop: int) -> Iterator[list[Entry]]:
         """The same in slices, of which nothing is kept that was not read before."""
         for first in range(start, stop, SLICE):
-            places = range(first, min(first + SLICE, stop))
-            if all(place in self._entries for place in places):
-                yield [self._entries[place] for place in places]
-            else:
-                yield self._entries_at(places)
+            yield self._once(range(first, min(first + SLICE, stop)))
+
+    def back(self, start: int, stop: int) -> Iterator[Entry]:
+        """The same one by one, newest first."""
+        for end in range(stop, start, -SLICE):
+            yield from reversed(self._once(range(max(start, end - SLICE), end)))
+
+    def _once(self, places: range) -> list[Entry]:
+        if all(place in self._entries for place in places):
+            return [self._entries[place] for place in places]
+        return self._entries_at(places)
 
     def _entries_at(self, places: range) -> list[Entry]:
         rows = self.rows[places.start : places.stop]
@@ -186,6 +192,10 @@ class Estimator:
         if self.calibration:
             return self.calibration.tokens(speech.size(entry))
         return sum(map(chars4, entry.messages))
+
+    def guessed(self, speech: Speech, entry: Entry) -> int:
+        """Those of them that come from texts that nobody counted."""
+        return round(self.calibration.slope * speech.size(entry).guessed) if self.calibration else 0
 
 
 CHARS4_ERROR: Final = 0.7

@@ -16,8 +16,9 @@ from pid.core.javascript import json_text, utf16_length
 Message = Mapping[str, Any]
 TokenCounter = Callable[[str], int]
 """The o200k tokens of a text."""
-TextsCounter = Callable[[Sequence[str]], Sequence[int]]
-"""The o200k tokens of each of some texts: one call for many, since counting may take place elsewhere."""
+TextsCounter = Callable[[Sequence[str]], Sequence[int] | None]
+"""The o200k tokens of each of some texts: one call for many, since counting may take place elsewhere. None: they are
+not counted, and shall be guessed."""
 Tokens = Callable[[str], int]
 """The estimate of a text for a model."""
 
@@ -33,6 +34,7 @@ class Size(NamedTuple):
     results: int = 0  # of these messages, tool results
     calls: int = 0
     images: int = 0
+    guessed: int = 0  # of `text`, what was not counted
 
 
 def total(sizes: Iterable[Size]) -> Size:
@@ -91,10 +93,10 @@ class Parts(NamedTuple):
     calls: int = 0
     results: int = 0
 
-    def size(self, tokens: int) -> Size:
+    def size(self, tokens: int, guessed: int = 0) -> Size:
         """The size, once the texts are counted. A message that no model sees takes nothing."""
         seen = int(bool(self.texts or self.images))
-        return Size(tokens, seen, self.results if seen else 0, self.calls, self.images)
+        return Size(tokens, seen, self.results if seen else 0, self.calls, self.images, guessed)
 
 
 def parts_of(message: Message, *, every_block: bool = True) -> Parts:
@@ -126,13 +128,19 @@ def chars4(message: Message) -> int:
 def size_of(message: Message, count: TokenCounter | None = None) -> Size:
     """The size of one message, by a tokenizer or else by a guess."""
     parts = parts_of(message)
-    return parts.size(sum(map(count or guess_tokens, parts.texts)))
+    if count is not None:
+        return parts.size(sum(map(count, parts.texts)))
+    guessed = sum(map(guess_tokens, parts.texts))
+    return parts.size(guessed, guessed)
 
 
 def sizes_of(messages: Sequence[Message], count: TextsCounter) -> list[Size]:
-    """The size of each message, counted in one call."""
+    """The size of each message, counted in one call; guessed where nobody counts."""
     found = [parts_of(message) for message in messages]
-    counts = iter(count([text for parts in found for text in parts.texts]))
+    counted = count([text for parts in found for text in parts.texts])
+    if counted is None:
+        return list(map(size_of, messages))
+    counts = iter(counted)
     return [parts.size(sum(islice(counts, len(parts.texts)))) for parts in found]
 
 

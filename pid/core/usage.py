@@ -8,9 +8,11 @@ of it walks back from the newest entry, and stops as soon as it knows enough.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, chain
+from math import hypot
 from typing import Any, Final, Literal, NamedTuple
 
-from pid.core.speech import Estimator, Speech
+from pid.core.guess import GUESS_ERROR
+from pid.core.speech import Entry, Estimator, Speech
 from pid.core.system_replay import replay
 from pid.core.tokens import Calibration, Message, Size, TokenCounter, calibration_for, total
 from pid.entries import Kind
@@ -53,16 +55,24 @@ def _tokens(usage: Mapping[str, Any], name: str) -> int:
 class Fill:
     """How full the context is, in tokens: what was reported, and what is estimated on top.
 
-    `error` is the likely relative error of `estimated`.
+    `guessed` are those of `estimated` whose texts nobody counted; `counted_error` is the likely relative error where
+    all were.
     """
 
     usage: int
     estimated: int
-    error: float
+    counted_error: float
+    guessed: int = 0
 
     @property
     def tokens(self) -> int:
         return self.usage + self.estimated
+
+    @property
+    def error(self) -> float:
+        """The likely relative error of `estimated`."""
+        guessed = GUESS_ERROR * min(1.0, self.guessed / self.estimated) if self.estimated > 0 else 0.0
+        return round(min(1.0, hypot(self.counted_error, guessed)), 3)
 
     @property
     def source(self) -> Literal["provider", "estimate", "mixed"]:
@@ -70,48 +80,50 @@ class Fill:
             return "estimate"
         return "mixed" if self.estimated else "provider"
 
+    def with_entry(self, speech: Speech, entry: Entry, estimator: Estimator) -> "Fill":
+        """The fill with one entry more."""
+        tokens = self.estimated + estimator.entry(speech, entry)
+        return Fill(self.usage, tokens, estimator.error, self.guessed + estimator.guessed(speech, entry))
+
 
 def fill(speech: Speech, estimator: Estimator, overhead: int = 0, end: int | None = None) -> Fill:
     """How full the context is up to the place `end`; `overhead` (system prompt, tools) counts where nothing was
-    reported. With a report in reach, it costs what follows the report.
+    reported. It reads back to the last report, once, and keeps nothing of what it reads.
+
+    Without a report, the system prompt counts as it is now, and not each of the messages that it came from.
     """
-    stop = len(speech) if end is None else end
-    estimated = 0
-    for place in range(stop - 1, speech.after - 1, -1):
-        entry = speech[place]
-        if entry.kind == Kind.CONTEXT_EDIT:
-            break
-        if usage := reported(entry.message):
-            return Fill(usage.total, estimated, estimator.error)
-        estimated += estimator.entry(speech, entry)
-    return Fill(0, overhead + whole(speech, estimator, stop), estimator.error)
+    place = len(speech) if end is None else end
+    found, may_report = Fill(0, 0, estimator.error), True
+    system: list[dict[str, Any]] = []
+    for entry in speech.back(0, place):
+        place -= 1
+        may_report = may_report and place >= speech.after and entry.kind != Kind.CONTEXT_EDIT
+        if may_report and (usage := reported(entry.message)):
+            return replace(found, usage=usage.total)
+        found = found.with_entry(speech, entry, estimator)
+        system += [message for message in reversed(entry.messages) if message.get("role") == "system"]
+    now = replay(reversed(system)).as_message()
+    prompt = (estimator.message(now) if now else 0) - sum(map(estimator.message, system))
+    return replace(found, estimated=overhead + found.estimated + prompt)
 
 
-def whole(speech: Speech, estimator: Estimator, stop: int) -> int:
-    """The estimate of a whole context without any report: the system prompt as it is now, then the rest."""
-    prompt: list[dict[str, Any]] = []
-    tokens = 0
-    for entry in chain.from_iterable(speech.stream(0, stop)):
-        system = [message for message in entry.messages if message.get("role") == "system"]
-        prompt += system
-        tokens += estimator.entry(speech, entry) - sum(map(estimator.message, system))
-    now = replay(prompt).as_message()
-    return tokens + (estimator.message(now) if now else 0)
+_FIRST_ENTRIES: Final = 256
 
 
-def learned_overhead(path: Speech, estimator: Estimator) -> int:
+def learned_overhead(path: Speech, estimator: Estimator) -> int | None:
     """What the system prompt and the tools take, from the first report on a path (all entries, the root first).
 
-    0 where none comes before the first compaction.
+    None while there may come one; 0 where none stands among the first entries, or only behind a compaction: what the
+    estimate of a long history is off by says nothing about the prompt.
     """
     before = 0
-    for entry in chain.from_iterable(path.stream(0, len(path))):
+    for entry in chain.from_iterable(path.stream(0, min(len(path), _FIRST_ENTRIES))):
         if entry.kind == Kind.COMPACTION:
             return 0
         if usage := reported(entry.message):
             return max(0, usage.prompt - before)
         before += estimator.entry(path, entry)
-    return 0
+    return None if len(path) < _FIRST_ENTRIES else 0
 
 
 # The correction

@@ -4,9 +4,9 @@ A comment `#:` behind a field, or in the lines above it, is the field's text in 
 and in the editors' types.
 """
 
-from typing import Annotated, Any, ClassVar, dataclass_transform
+from typing import Annotated, Any, ClassVar, Final, cast, dataclass_transform
 
-from msgspec import Meta, Raw, Struct, StructMeta, field
+from msgspec import UNSET, Meta, Raw, Struct, StructMeta, field
 
 from pid.errors import InvalidParams
 
@@ -107,14 +107,13 @@ SentEntry = Annotated[Raw, Meta(extra_json_schema={"$ref": "#/$defs/NewEntry"})]
 RawValue = Annotated[Raw, Meta(description="Any JSON value.")]
 
 
-def not_sent() -> Raw:
-    """The default of raw params: null, which is the same as absent (a factory, since a schema cannot show it)."""
-    return Raw(b"null")
+NOT_SENT: Final = cast(Raw, UNSET)
+"""The default of raw params. It is not encoded, and null is the same."""
 
 
 def is_sent(raw: Raw) -> bool:
     """Whether raw params are there."""
-    return len(memoryview(raw)) != 4 or bytes(raw) != b"null"
+    return raw is not NOT_SENT and (len(memoryview(raw)) != 4 or bytes(raw) != b"null")
 
 
 # Open enumerations: the values known today and what they mean. Others may come, and are no error.
@@ -124,6 +123,7 @@ PROBLEM_KINDS = {
     "lineTooLong": "A line is longer than an entry may be; it keeps its place, without a body.",
     "tooDeep": "A line is nested deeper than 1,000 levels.",
     "notAnObject": "A line is JSON, but no object.",
+    "invalidUtf8": "A line holds bytes that are not UTF-8; they go out as U+FFFD.",
     "byteOrderMark": "A byte order mark stands before an entry.",
     "nulBytes": "NUL bytes stand where a line should be.",
     "missingId": "An entry has no `id`; it was given one that is the same at every opening.",

@@ -5,7 +5,7 @@ of its own. A well-formed message takes one pass; only one that fails is looked 
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, TypeVar
 
@@ -46,7 +46,7 @@ def decode_value(kind: type[T], raw: Raw, path: str = "") -> T:
             what, steps = _read(str(error))
             mended = _mended(raw, steps, what)
             if mended is None:
-                raise _invalid(what, path, steps) from None
+                raise _invalid(what + _choices(kind, steps, what), path, steps) from None
             raw = mended
         except RecursionError:
             raise _invalid("Nested too deeply", path, []) from None
@@ -117,6 +117,30 @@ def _invalid(what: str, path: str, steps: Path) -> InvalidParams:
     for step in steps:
         path += f"[{step}]" if isinstance(step, int) or step == "..." else f".{step}" if path else step
     return InvalidParams(f"{path or 'params'}: {what}", path=path)
+
+
+def _choices(kind: type[Wire], steps: Path, what: str) -> str:
+    """Behind a word that is none of those a field takes: which it takes."""
+    if not what.startswith("Invalid enum value"):
+        return ""
+    inner = [msgspec.inspect.type_info(kind)]
+    for step in steps:
+        inner = [found for info in inner for found in _inside(info, step)]
+    words = [repr(word) for info in inner if isinstance(info, msgspec.inspect.LiteralType) for word in info.values]
+    return f"; expected one of {', '.join(words)}" if words else ""
+
+
+def _inside(info: msgspec.inspect.Type, step: str | int) -> Iterator[msgspec.inspect.Type]:
+    """The types that a value has at one step inside a type; each of a union."""
+    match info:
+        case msgspec.inspect.StructType(fields=fields):
+            found = [each.type for each in fields if each.encode_name == step]
+        case msgspec.inspect.ListType(item_type=item):
+            found = [item]
+        case _:
+            found = []
+    for each in found:
+        yield from each.types if isinstance(each, msgspec.inspect.UnionType) else (each,)
 
 
 def _mended(raw: Raw, steps: Path, what: str) -> bytes | None:

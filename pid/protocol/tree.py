@@ -2,10 +2,11 @@
 
 from typing import Annotated, Literal
 
-from msgspec import UNSET, Meta, UnsetType, field
+from msgspec import UNSET, Meta, UnsetType
 
 from pid.errors import InvalidParams
 from pid.protocol.base import (
+    NOT_SENT,
     ChangeCause,
     Count,
     OwnEntryId,
@@ -21,7 +22,6 @@ from pid.protocol.base import (
     Wire,
     at_most_one,
     is_sent,
-    not_sent,
 )
 from pid.protocol.context import ContextUsage, ContextWarning
 from pid.protocol.sessions import ModelRef, RunningCompaction
@@ -49,10 +49,10 @@ class Placement(SessionParams):
 class AppendParams(Placement):
     """Appends one entry, or a raw message of the Messages API as the entries that it becomes, and moves the leaf."""
 
-    entry: SentEntry = field(default_factory=not_sent)  #: The entry; not beside `message`.
+    entry: SentEntry = NOT_SENT  #: The entry; not beside `message`.
     format: Literal["anthropic"] | None = None  #: With `message`: what it is.
     #: A raw API message: the assistant's reply, or a user message with its results.
-    message: RawValue = field(default_factory=not_sent)
+    message: RawValue = NOT_SENT
     model: ModelRef | None = None  #: Who wrote the assistant's reply. Default: Anthropic's model that it names.
 
     def __post_init__(self) -> None:

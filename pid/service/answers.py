@@ -4,7 +4,7 @@ They read and assemble, in slices of the loop's time, and change nothing. What g
 `core.context`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import anyio.lowlevel
@@ -13,7 +13,7 @@ from msgspec import UNSET, Raw
 from pid.core.context import InEffect, entries_in_effect, messages_in_effect
 from pid.core.messages import llm_message
 from pid.core.splice import without_image_data
-from pid.core.tree import ROOT
+from pid.core.tree import ROOT, Tree
 from pid.errors import EntryNotFound
 from pid.protocol import (
     AnthropicPayload,
@@ -24,9 +24,12 @@ from pid.protocol import (
     EntriesParams,
     EntriesResult,
 )
-from pid.service.pages import Page, begin, cursor_at, page_end, slices
+from pid.service.pages import Page, begin, cursor_at, damaged_cursor, page_of, slices
 from pid.service.payloads import Found, payload_of, pruned
 from pid.service.session import Session
+
+_Places = Iterator[tuple[int, int]]
+"""Rows with the places that a cursor names them by."""
 
 _NULL: Final = Raw(b"null")
 _IMAGE_DATA: Final = "imageData"
@@ -35,10 +38,10 @@ _IMAGE_DATA: Final = "imageData"
 async def get_branch(session: Session, params: BranchParams) -> EntriesResult:
     """The entries of the path to an entry, or to the leaf. Raises `EntryNotFound`, `InvalidCursor`."""
     page = begin(session, params, params.cursor)
-    rows = session.tree.path(page.leaf if params.entry_id is None else session.tree.find(params.entry_id))
-    if params.direction == "leafFirst":
-        rows.reverse()
-    return await _entries(session, page, rows, params)
+    tree = session.tree
+    end = page.leaf if params.entry_id is None else tree.find(params.entry_id)
+    upwards = params.direction == "leafFirst"
+    return await _entries(session, page, _climb(tree, page, end) if upwards else _rest(page, tree.path(end)), params)
 
 
 async def get_entries(session: Session, params: EntriesParams) -> EntriesResult:
@@ -46,12 +49,14 @@ async def get_entries(session: Session, params: EntriesParams) -> EntriesResult:
     page = begin(session, params, params.cursor)
     tree = session.tree
     if params.ids is not None:
-        return await _entries(session, page, [_shown(session, entry_id) for entry_id in params.ids], params)
+        return await _entries(
+            session, page, _rest(page, [_shown(session, entry_id) for entry_id in params.ids]), params
+        )
     first = 0
     if params.after is not None:
         tree.find(params.after)
         first = tree.rows[params.after] + 1
-    return await _entries(session, page, range(first, page.rows), params)
+    return await _entries(session, page, _rest(page, range(first, page.rows)), params)
 
 
 def _shown(session: Session, entry_id: str) -> int:
@@ -61,12 +66,29 @@ def _shown(session: Session, entry_id: str) -> int:
     return row
 
 
+def _rest(page: Page, rows: Sequence[int]) -> _Places:
+    """The rows from the page's place on; a place is an index."""
+    return ((place, rows[place]) for place in range(page.place, len(rows)))
+
+
+def _climb(tree: Tree, page: Page, row: int) -> _Places:
+    """The rows from the page's place up to the root; a place is one more than the row, and 0 the beginning.
+
+    So a page costs what it shows, however long the path is.
+    """
+    if page.place > page.rows:
+        raise damaged_cursor()
+    row = page.place - 1 if page.place else row
+    while row >= 0:
+        yield row + 1, row
+        row = tree.parents[row]
+
+
 async def _entries(
-    session: Session, page: Page, rows: Sequence[int], params: BranchParams | EntriesParams
+    session: Session, page: Page, places: _Places, params: BranchParams | EntriesParams
 ) -> EntriesResult:
     tree = session.tree
-    stop = page_end(tree, rows, page.place, params.limit)
-    shown = [row for row in rows[page.place : stop] if not tree.is_hidden(row)]
+    shown, place = page_of(tree, places, params.limit)
     entries: list[Raw] = []
     for part in slices(tree, shown):
         bodies = session.bodies(part)
@@ -81,7 +103,7 @@ async def _entries(
         leaf_id=tree.id_of(page.leaf),
         revision=page.revision,
         epoch=page.epoch,
-        next_cursor=cursor_at(page, stop) if stop < len(rows) else None,
+        next_cursor=None if place is None else cursor_at(page, place),
     )
 
 

@@ -5,15 +5,17 @@ not go on for seconds. These threads are not those that sync files: appends neve
 """
 
 import asyncio
+import contextlib
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from typing import Final, TypeVar
 
 from pid.core.context import Bodies
+from pid.core.lines import DAMAGED, UNCLEAN
 from pid.entries import DamagedLine, clean
 from pid.errors import PidError
-from pid.service.session import Session
+from pid.service.session import SLICE_ROWS, Session
 
 MOST_THREADS: Final = 2
 Found = TypeVar("Found")
@@ -31,25 +33,45 @@ async def aside(threads: Executor, session: Session, work: Callable[[Bodies], Fo
     """
     loop = asyncio.get_running_loop()
     while True:
-        journal, given_up = session.journal, threading.Event()
+        journal, given_up, amiss = session.journal, threading.Event(), set[int]()
         try:
-            return await loop.run_in_executor(threads, work, reader(session, given_up.is_set))
+            return await loop.run_in_executor(threads, work, reader(session, given_up.is_set, amiss.add))
         except asyncio.CancelledError:
             given_up.set()
             raise
         except PidError:
             if session.lost or session.journal is journal:
                 raise
+        finally:
+            if not given_up.is_set():
+                await _tell(session, amiss)
 
 
-def reader(session: Session, given_up: Callable[[], bool]) -> Bodies:
-    """A body reader for a thread: it marks nothing and tells nobody; a damaged row gives b""."""
+async def _tell(session: Session, amiss: Iterable[int]) -> None:
+    """Has the session prove the rows that were found amiss, so that it marks and tells them."""
+    flags = session.tree.flags
+    news = sorted(row for row in amiss if not flags[row] & (DAMAGED | UNCLEAN))
+    with contextlib.suppress(PidError):  # lost meanwhile: then it has told that
+        for first in range(0, len(news), SLICE_ROWS):
+            session.bodies(news[first : first + SLICE_ROWS])
+            await asyncio.sleep(0)
+
+
+def reader(session: Session, given_up: Callable[[], bool], amiss: Callable[[int], None]) -> Bodies:
+    """A body reader for a thread: it marks nothing, and tells nobody but `amiss`, which gets rows that cannot go out
+    as they stand; a damaged one gives b"".
+    """
     journal, starts, sizes = session.journal, session.tree.starts, session.tree.sizes
 
     def bodies(rows: Sequence[int]) -> list[bytes]:
         if given_up():
             raise GivenUp
-        return [_cleaned(raw) for raw in journal.read([(starts[row], sizes[row]) for row in rows])]
+        stored = journal.read([(starts[row], sizes[row]) for row in rows])
+        found = [_cleaned(raw) for raw in stored]
+        for row, raw, cleaned in zip(rows, stored, found, strict=True):
+            if cleaned is not raw:
+                amiss(row)
+        return found
 
     return bodies
 

@@ -56,7 +56,7 @@ async def _move(compactor: Compactor, params: SetLeafParams, report: Report) -> 
     async with compactor.workshop.free:
         text, _, spent = await write_summary(
             chosen,
-            partial(_ask, session.session_id, found, model, report),
+            partial(_ask, compactor, found, model, report),
             partial(compactor.aside, lambda bodies: found.extract().text()),
             found.tokens,
             found.replaced,
@@ -66,10 +66,16 @@ async def _move(compactor: Compactor, params: SetLeafParams, report: Report) -> 
 
 
 async def _ask(
-    session_id: str, found: BranchDraft, model: ModelRef | None, report: Report, summarizer: Summarizer, spent: Spent
+    compactor: Compactor,
+    found: BranchDraft,
+    model: ModelRef | None,
+    report: Report,
+    summarizer: Summarizer,
+    spent: Spent,
 ) -> str:
-    asking = Asking(summarizer, model, session_id, secrets.token_hex(4), report, spent)
-    return found.summary(await asking.answer(found.task, found.tokens, found.replaced)).text()
+    asking = Asking(summarizer, model, compactor.session.session_id, secrets.token_hex(4), report, spent)
+    answer = await asking.answer(partial(compactor.made, found.task), found.tokens, found.replaced)
+    return found.summary(answer).text()
 
 
 def _entry(leaf_id: str | None, text: str, found: BranchDraft, spent: Spent) -> dict[str, Any]:

@@ -19,7 +19,9 @@ from pid.core.appending import Sent, read_sent
 from pid.core.compaction import Breaker
 from pid.core.context import Bodies
 from pid.core.overlay import Overlay, Planned, Stamp, plan_append
+from pid.core.prompts import Capacity, Task
 from pid.core.replies import DEFAULT_CAPACITY, Spent
+from pid.core.tokens import TextsCounter
 from pid.errors import (
     CompactionInProgress,
     CompactionSuperseded,
@@ -44,7 +46,7 @@ from pid.protocol import (
 )
 from pid.service.aside import aside
 from pid.service.drafts import Draft, draft_of
-from pid.service.gauge import Asked, Count, Gauge
+from pid.service.gauge import Asked, Gauge
 from pid.service.notices import tell_change
 from pid.service.session import Session
 from pid.service.summarizing import MAX_ATTEMPTS, Asking, Report, Step, Summarizer, choose, write_summary
@@ -66,7 +68,7 @@ Later = Callable[[Callable[[], None]], None]
 class Workshop:
     """What the compactions of a daemon share: summarizers, a counter of tokens, threads, and room for two at once."""
 
-    def __init__(self, summarizers: Sequence[Summarizer], count: Count, threads: Executor) -> None:
+    def __init__(self, summarizers: Sequence[Summarizer], count: TextsCounter, threads: Executor) -> None:
         self.summarizers = summarizers
         self.count = count
         self.threads = threads
@@ -128,7 +130,7 @@ class Compactor:
         """What a compaction would do. Raises `NothingToCompact`, `LeafConflict`, `SummarizerUnavailable`."""
         chosen = self._chosen(params.summarizer)
         self._check_leaf(params)
-        found = await self._drafted(params)
+        found = await self._drafted(params, for_model=True)
         capacity = chosen[0].capacity if chosen[0] else DEFAULT_CAPACITY
         return await self.aside(lambda bodies: found.preview(capacity, requests=params.include_requests))
 
@@ -204,6 +206,10 @@ class Compactor:
         """Calls `work` in a thread with a reader of bodies; see `service.aside`."""
         return await aside(self.workshop.threads, self.session, work)
 
+    async def made(self, make: Callable[[Capacity], Task], capacity: Capacity) -> Task:
+        """The task for a capacity, cut in a thread."""
+        return await self.aside(lambda bodies: make(capacity))
+
     def _tasks(self) -> set["asyncio.Task[Any]"]:
         return self._others | ({self.running.task} if self.running else set())
 
@@ -266,8 +272,9 @@ class Compactor:
         )
 
     async def _compacted(self, running: Running, params: CompactParams, later: Later) -> CompactionResult:
-        found = await self._drafted(params)
-        text, name, spent = await self._written(running, params, found)
+        chosen = self._chosen(params.summarizer)
+        found = await self._drafted(params, for_model=chosen[0] is not None)
+        text, name, spent = await self._written(running, params, found, chosen)
         raw = orjson.dumps(found.entry(text, spent.usage, self.session.around.now()))
         usage = None if spent.usage is None else msgspec.convert(spent.usage, Usage)
         after = found.tokens_after(text)
@@ -295,14 +302,15 @@ class Compactor:
             message = f"The leaf is {session.leaf_id}, and {expected} was expected."
             raise LeafConflict(message, currentLeafId=session.leaf_id)
 
-    async def _drafted(self, params: CompactParams) -> Draft:
+    async def _drafted(self, params: CompactParams, *, for_model: bool) -> Draft:
         session = self.session
         leaf, tree = session.leaf, session.tree
         asked = Asked(reserve=params.reserve_tokens, keep=params.keep_recent_tokens)
         overflow = (params.overflow or Overflow()) if params.reason == "overflow" else None
 
         def make(bodies: Bodies) -> Draft:
-            return draft_of(tree, self.gauge.snapshot(leaf, bodies, asked), overflow, params.instructions)
+            snapshot = self.gauge.snapshot(leaf, bodies, asked)
+            return draft_of(tree, snapshot, overflow, params.instructions, for_model=for_model)
 
         found = await self.aside(make)
         if params.first_kept_entry_id is not None and params.first_kept_entry_id != found.first_kept_id:
@@ -310,11 +318,13 @@ class Compactor:
             raise CompactionSuperseded(message)
         return found
 
-    async def _written(self, running: Running, params: CompactParams, found: Draft) -> tuple[str, str, Spent]:
+    async def _written(
+        self, running: Running, params: CompactParams, found: Draft, chosen: Sequence[Summarizer | None]
+    ) -> tuple[str, str, Spent]:
         """The text of the summary, who wrote it, and what that took."""
         model = params.model or self._model(found)
         return await write_summary(
-            self._chosen(params.summarizer),
+            chosen,
             partial(self._ask_all, found, model, running.compaction_id, running.report),
             partial(self.aside, lambda bodies: found.extract().text()),
             found.tokens,
@@ -331,7 +341,8 @@ class Compactor:
         spent: Spent,
     ) -> str:
         asking = Asking(summarizer, model, self.session.session_id, compaction_id, report, spent)
-        answers = [await asking.answer(make, found.tokens, found.replaced) for make in found.tasks()]
+        tasks = [partial(self.made, make) for make in found.tasks()]
+        answers = [await asking.answer(make, found.tokens, found.replaced) for make in tasks]
         return found.summary(answers).text()
 
     async def _append(self, found: Draft, sent: Sent) -> Written:

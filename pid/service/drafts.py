@@ -131,12 +131,15 @@ def requests_of(made: Task) -> Iterable[SummaryRequest]:
     return (made.request(index, _LATER_NOTES) for index in range(len(made.pieces)))
 
 
-def draft_of(tree: Tree, snapshot: Snapshot, overflow: Overflow | None, instructions: str | None) -> Draft:
-    """The draft of a compaction. Raises `NothingToCompact`."""
+def draft_of(
+    tree: Tree, snapshot: Snapshot, overflow: Overflow | None, instructions: str | None, *, for_model: bool
+) -> Draft:
+    """The draft of a compaction; unless it is `for_model`, there are no tasks. Raises `NothingToCompact`."""
     speech = snapshot.speech
     found = plan(speech, snapshot.estimator, snapshot.limits, overflow)
     earlier = str(speech[0].messages[-1].get("summary") or "") if found.begin else ""
-    material = Material(snapshot.estimator.text, earlier, _recorded(tree, snapshot.bodies, found.rows[: found.cut]))
+    files = _recorded(tree, snapshot.bodies, found.rows[: found.cut])
+    material = Material(snapshot.estimator.text, earlier, files, transcribed=for_model)
     _take_in(material, tree, speech.stream(found.begin, found.turn_start), in_turn_head=False)
     _take_in(material, tree, speech.stream(found.turn_start, found.cut), in_turn_head=True)
     for part in speech.stream(found.cut, len(found.rows)):

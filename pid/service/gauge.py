@@ -4,14 +4,13 @@ Nothing here waits for the tokenizer on the event loop: `glance` answers at once
 characters, or not at all; `usage` walks and counts in a thread.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import Final
 
 from pid.core.compaction import Limits, is_due
 from pid.core.context import Bodies, InEffect, entries_in_effect
-from pid.core.guess import guess_tokens
 from pid.core.speech import Estimator, Speech, speech_of, speech_of_path
 from pid.core.tokens import Calibration, Size, TextsCounter, calibration_for
 from pid.core.tree import ROOT
@@ -21,8 +20,6 @@ from pid.protocol import ContextUsage
 from pid.service.aside import aside
 from pid.service.session import Session
 
-Count = Callable[[Sequence[str]], Sequence[int] | None]
-"""Counts the o200k tokens of texts, and blocks meanwhile. None: there is no tokenizer."""
 _NEAR: Final = 64  # entries behind the last known fill that are added up instead of walking the context again
 _NEAR_BYTES: Final = 256 << 10  # more bytes than this are not parsed on the loop
 _COUNTED_CHARACTERS: Final = 1_000_000  # of a snapshot; counting takes a second for some millions
@@ -64,7 +61,7 @@ class _Known:
 class Gauge:
     """The gauge of one session. `threads` are for walks."""
 
-    def __init__(self, session: Session, threads: Executor, count: Count) -> None:
+    def __init__(self, session: Session, threads: Executor, count: TextsCounter) -> None:
         self.session = session
         self.threads = threads
         self._count = count
@@ -135,13 +132,13 @@ class Gauge:
         effect = InEffect(rows[-1] if rows else ROOT, rows, ROOT, {}, "", None, ())
         speech = speech_of(session.tree, effect, session.bodies)
         estimator = Estimator(self._calibration or calibration_for(None)) if self._is_calibrated else Estimator()
-        usage, estimated = before.usage, before.estimated
+        found = before
         for entry in speech.ahead(0, len(rows)):
             if report := reported(entry.message):
-                usage, estimated = report.total, 0
+                found = Fill(report.total, 0, estimator.error)
             else:
-                estimated += estimator.entry(speech, entry)
-        return Fill(usage, estimated, estimator.error)
+                found = found.with_entry(speech, entry, estimator)
+        return found
 
     def _told(self, leaf: int, found: Fill) -> ContextUsage:
         session = self.session
@@ -180,14 +177,13 @@ class Gauge:
         return fill(found.speech, found.estimator, found.limits.overhead)
 
     def _counter(self) -> TextsCounter:
-        """Counts the first texts that it gets, and guesses when these were many: what is newest is asked for first."""
+        """Counts the first texts that it gets, and leaves the rest to be guessed: what is newest is asked for first."""
         left = _COUNTED_CHARACTERS
 
-        def count(texts: Sequence[str]) -> Sequence[int]:
+        def count(texts: Sequence[str]) -> Sequence[int] | None:
             nonlocal left
             left -= sum(map(len, texts))
-            found = self._count(texts) if left > 0 else None
-            return found if found is not None else [guess_tokens(text) for text in texts]
+            return self._count(texts) if left > 0 else None
 
         return count
 

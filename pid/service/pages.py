@@ -6,7 +6,7 @@ revision; it holds no state in the daemon, so it costs nothing and outlives noth
 
 import base64
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -48,8 +48,13 @@ def begin(session: Session, params: Wire, cursor: str | None) -> Page:
         raise InvalidCursor("The session was opened anew since this cursor was given; begin without a cursor.")
     sound = page.place >= 0 and 0 <= page.rows <= len(session.tree) and -1 <= page.leaf < page.rows
     if not sound or not 0 <= page.revision <= session.revision:
-        raise InvalidCursor("This cursor is damaged; begin without a cursor.")
+        raise damaged_cursor()
     return page
+
+
+def damaged_cursor() -> InvalidCursor:
+    """The error for a cursor that this daemon cannot have given."""
+    return InvalidCursor("This cursor is damaged; begin without a cursor.")
 
 
 def cursor_at(page: Page, place: int) -> str:
@@ -72,20 +77,23 @@ def call_of(params: Wire) -> str:
     return digest.hexdigest()
 
 
-def page_end(tree: Tree, rows: Sequence[int], start: int, limit: int | None) -> int:
-    """Where a page of whole entries ends: at `limit`, or before it grows past `MAX_PAGE_BYTES`.
+def page_of(tree: Tree, places: Iterable[tuple[int, int]], limit: int | None) -> tuple[list[int], int | None]:
+    """The rows of a page out of rows with their places, and the place where the next page begins, if there is one.
 
-    Hidden rows count for nothing; the page has a visible one, if there is any left, and none follows the last page.
+    A page ends at `limit`, or before it grows past `MAX_PAGE_BYTES`. Hidden rows are left out and count for nothing;
+    the page has a row if there is a visible one left.
     """
-    left, room = limit or len(rows), MAX_PAGE_BYTES
-    for place in range(start, len(rows)):
-        if tree.is_hidden(rows[place]):
+    shown: list[int] = []
+    room = MAX_PAGE_BYTES
+    for place, row in places:
+        if tree.is_hidden(row):
             continue
-        size = tree.sizes[rows[place]] + NODE_BYTES
-        if left == 0 or (room < size and room < MAX_PAGE_BYTES):
-            return place
-        left, room = left - 1, room - size
-    return len(rows)
+        size = tree.sizes[row] + NODE_BYTES
+        if shown and (len(shown) == limit or room < size):
+            return shown, place
+        shown.append(row)
+        room -= size
+    return shown, None
 
 
 def slices(tree: Tree, rows: Sequence[int]) -> Iterator[Sequence[int]]:

@@ -12,9 +12,10 @@ from typing import Final, Protocol
 from pid.adapters.failures import changed_on_disk
 from pid.adapters.journal import Found, Journal
 from pid.adapters.memory import MemoryJournal
-from pid.core.lines import DAMAGED, PROVEN, UNCLEAN
+from pid.core.lines import DAMAGED, PLAIN, PROVEN, UNCLEAN
+from pid.core.messages import is_plain
 from pid.core.tree import ROOT, Change, Tree
-from pid.entries import MESSAGE_KINDS, NO_TIME, DamagedLine, clean, iso_of
+from pid.entries import INVALID_UTF8, MESSAGE_KINDS, NO_TIME, NOT_UTF8, DamagedLine, clean, is_utf8, iso_of
 from pid.errors import SessionChangedOnDisk
 from pid.protocol import (
     DidCloseNotice,
@@ -170,18 +171,25 @@ class Session:
         flags = self.tree.flags
         if flags[row] & DAMAGED:
             return b""
+        if self.tree.kinds[row] in MESSAGE_KINDS and is_plain(raw):
+            flags[row] |= PROVEN | PLAIN
+            return raw
         try:
             cleaned = clean(raw)
         except DamagedLine as error:
             flags[row] |= DAMAGED
-            self.tell(self._problem_at(row, error))
+            self._tell_of(row, error.kind, str(error))
             return b""
-        flags[row] |= PROVEN if cleaned is raw else PROVEN | UNCLEAN
+        if cleaned is not raw and not flags[row] & UNCLEAN:
+            flags[row] |= UNCLEAN
+            if not is_utf8(raw):
+                self._tell_of(row, INVALID_UTF8, NOT_UTF8)
+        flags[row] |= PROVEN
         return cleaned
 
-    def _problem_at(self, row: int, error: DamagedLine) -> Problem:
+    def _tell_of(self, row: int, kind: str, message: str) -> None:
         line = self.journal.line_at(self.tree.starts[row])
-        return Problem(line=line, kind=error.kind, message=str(error), entry_id=self.tree.ids[row])
+        self.tell(Problem(line=line, kind=kind, message=message, entry_id=self.tree.ids[row]))
 
     def check(self) -> Found:
         """Whether the file is as it was read; raises `SessionChangedOnDisk` once and for ever if it is lost."""

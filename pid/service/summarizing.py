@@ -12,6 +12,7 @@ from typing import Final, Protocol
 
 from pid.core.prompts import Capacity, Task, fault
 from pid.core.replies import Call, Reply, Spent, SummarizerFault
+from pid.core.tokens import Tokens
 from pid.errors import SummarizerFailed, SummarizerUnavailable
 from pid.protocol import ModelRef, SummaryRequest
 
@@ -58,6 +59,8 @@ class Step:
     chunks: int
 
 
+Make = Callable[[Capacity], Awaitable[Task]]
+"""Gives the task for a capacity; of a long history that is work for a thread."""
 Report = Callable[[Step], None]
 Pause = Callable[[float], Awaitable[None]]
 
@@ -92,13 +95,14 @@ class Asking:
     pause: Pause = asyncio.sleep
     deadline: float = field(default_factory=lambda: asyncio.get_running_loop().time() + DEADLINE_SECONDS)
 
-    async def answer(self, make: Callable[[Capacity], Task], tokens: Callable[[str], int], replaced: int) -> str:
+    async def answer(self, make: Make, tokens: Tokens, replaced: int) -> str:
         """The notes on one task, each piece folded into the notes on those before it.
 
         `make` gives the task for a capacity: after an overflow it is made anew for a smaller one. `replaced` are the
         tokens that the notes stand for. Raises `SummarizerFailed`.
         """
-        capacity, task = self.summarizer.capacity, make(self.summarizer.capacity)
+        capacity = self.summarizer.capacity
+        task = await make(capacity)
         for _ in range(_MAX_SPLITS + 1):
             try:
                 return await self._fold(task, tokens, replaced)
@@ -107,12 +111,12 @@ class Asking:
                     raise self._failed(error.reason, str(error)) from None
             longest = tokens(max(task.pieces, key=len)) + task.max_tokens
             capacity = Capacity(min(capacity.window, longest) // 2, capacity.max_output)
-            before, task = task, make(capacity)
+            before, task = task, await make(capacity)
             if task.pieces == before.pieces:
                 break
         raise self._failed("overflow", "every request was too long, however small the pieces")
 
-    async def _fold(self, task: Task, tokens: Callable[[str], int], replaced: int) -> str:
+    async def _fold(self, task: Task, tokens: Tokens, replaced: int) -> str:
         notes: str | None = None
         for index in range(len(task.pieces)):
             reply = await self._patiently(task.request(index, notes), index + 1, len(task.pieces))
@@ -166,7 +170,7 @@ async def write_summary(
     chosen: Sequence[Summarizer | None],
     ask: Callable[[Summarizer, Spent], Awaitable[str]],
     extract: Callable[[], Awaitable[str]],
-    size: Callable[[str], int],
+    size: Tokens,
     replaced: int,
 ) -> tuple[str, str, Spent]:
     """The text of a summary, who wrote it, and what that took: by the first of `chosen` that does not fail.

@@ -1,7 +1,7 @@
-"""The seam to pygls: its protocol class, with `pid`'s own way in and out.
+"""The seam to pygls: its protocol class, with `pid`'s own way in and out. Importing this loads lsprotocol's types.
 
-What pygls still does: the handlers of LSP's own methods, lsprotocol's types for them, the workspace, progress
-tokens. What it does no more: read, frame, parse, dispatch, encode, write, number its errors. Private names of
+What pygls does: the handlers of LSP's features, lsprotocol's types for them, the workspace. What it does no more:
+read, frame, parse, dispatch, encode, write, number its errors, begin and end the session. Private names of
 pygls 2.1.1 are used in this file alone, and tests/rpc/test_pygls_seams.py holds them.
 """
 
@@ -9,31 +9,45 @@ import asyncio
 import contextvars
 import logging
 import re
-from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import cattrs
 import msgspec
 from cattrs import transform_error
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
+from pygls.lsp.server import LanguageServer
 from pygls.progress import Progress
-from pygls.protocol import LanguageServerProtocol, lsp_method
+from pygls.protocol import LanguageServerProtocol
 
 from pid.errors import InvalidParams
-from pid.protocol import InitializeParams, decode_params
 from pid.shell import envelope
-from pid.shell.connection import FINISH_WITHIN
-from pid.shell.dispatch import Dispatch, Registered
+from pid.shell.calls import RpcError
+from pid.shell.dispatch import Dispatch
 from pid.shell.envelope import Id, Message, Raw
-from pid.shell.lifeline import watch_process
 from pid.shell.questions import outgoing
-from pid.shell.transport import Buffer
-
-if TYPE_CHECKING:
-    from pid.shell.rpc import RpcServer
 
 logger = logging.getLogger(__name__)
+
+
+def bridge(name: str, version: str, dispatch: Dispatch, add: Callable[[LanguageServer], None]) -> "Bridge":
+    """pygls behind `dispatch`, initialized as its client said, with the features that `add` registers."""
+    logging.getLogger("pygls").setLevel(logging.CRITICAL)  # it would log messages, and what we log better
+    server = FeatureServer(name, version, types.TextDocumentSyncKind.Incremental, protocol_cls=Bridge)
+    add(server)
+    server.protocol.connect(dispatch)
+    return server.protocol
+
+
+class FeatureServer(LanguageServer):
+    """Where handlers are registered with `feature` and `command`."""
+
+    protocol: "Bridge"
+
+    def report_server_error(self, error: Exception, source: Any) -> None:
+        """Log what pygls could not tell a client as the answer to a request."""
+        logger.error("a handler failed", exc_info=error)
 
 
 class ClearedProgress(Progress):
@@ -47,33 +61,28 @@ class ClearedProgress(Progress):
 class Bridge(LanguageServerProtocol):
     """pygls as the `Foreign` side of a `Dispatch`. `connect` comes first."""
 
-    _server: "RpcServer"
+    dispatch: Dispatch
 
-    def __init__(self, server: "RpcServer", converter: cattrs.Converter) -> None:
+    def __init__(self, server: LanguageServer, converter: cattrs.Converter) -> None:
         super().__init__(server, converter)
         self.progress = ClearedProgress(self)
-        self.methods: dict[str, Registered] = {}
-        self.dispatch: Dispatch | None = None
-        self._hello: InitializeParams | None = None
-        self._unwatch: Callable[[], None] = lambda: None
+        self.capabilities: types.ServerCapabilities
+        """What pygls would have answered to `initialize`."""
 
-    def connect(self, reading: int, writing: int) -> Dispatch:
-        """The dispatch of the client on these descriptors, on the running loop."""
-        self.dispatch = Dispatch(self, self.methods)
-        self.dispatch.connect(reading, writing, self._server.max_message)
-        return self.dispatch
+    def connect(self, dispatch: Dispatch) -> None:
+        """Serve the client of `dispatch`, which has been greeted."""
+        assert dispatch.hello is not None
+        self.dispatch = dispatch
+        hello: types.InitializeRequest = self._structured(dispatch.hello)
+        greeting = self.lsp_initialize(hello.params)
+        try:
+            next(greeting)
+        except StopIteration as stop:
+            self.capabilities = stop.value.capabilities
 
     # What the dispatch asks
 
-    def takes(self, method: str, *, as_request: bool) -> bool:
-        """LSP says which of its methods are requests; pygls' features beside it may be both."""
-        if method not in self.fm.builtin_features and method not in self.fm.features:
-            return False
-        return method not in types.METHOD_TO_TYPES or as_request is bool(self.get_result_type(method))
-
     def ask(self, message: Message, id: Id) -> None:
-        if message.method == types.INITIALIZE:
-            self._hello = decode_params(InitializeParams, message.params if len(message.params) else None)
         data = self._structured(message)
         if isinstance(data, dict):
             contextvars.copy_context().run(self._handle_request, id, message.method, data.get("params"))
@@ -103,84 +112,41 @@ class Bridge(LanguageServerProtocol):
         if id in self._request_futures:
             self._handle_cancel_notification(id)
 
-    async def leave(self) -> None:
-        self._unwatch()
-        try:
-            await self._server.on_shutdown()
-        except Exception:
-            logger.exception("leaving failed")
-
-    # The life cycle
-
-    @lsp_method(types.INITIALIZE)
-    def lsp_initialize(self, params: types.InitializeParams) -> Generator[Any, Any, types.InitializeResult]:
-        assert self._hello is not None
-        assert self.dispatch is not None
-        experimental = self._server.on_initialize(self._hello)
-        result = yield from super().lsp_initialize(params)
-        if types.TEXT_DOCUMENT_DID_OPEN not in self.fm.features:
-            result.capabilities.text_document_sync = None
-        result.capabilities.experimental = {"pid": msgspec.to_builtins(experimental)}
-        if self._hello.process_id is not None:
-            self._unwatch = watch_process(self._hello.process_id, self._orphaned)
-        self.dispatch.initialized = True
-        return result
-
-    @lsp_method(types.SHUTDOWN)
-    def lsp_shutdown(self, *args: Any) -> Generator[Any, Any, None]:
-        assert self.dispatch is not None
-        self.dispatch.shut_down_by = self.msg_id
-        yield self.dispatch.drain, (FINISH_WITHIN,), None
-
-    @lsp_method(types.EXIT)
-    def lsp_exit(self, *args: Any) -> None:  # type: ignore[override]
-        """Nothing: the dispatch ends the connection. pygls would end the process."""
-
-    def _orphaned(self) -> None:
-        assert self.dispatch is not None
-        self.dispatch.connection.end("the process of the client is gone")
-
     # From pygls
 
     def _send_handler_result(self, future: Any, *, msg_id: Any) -> None:
         """What a handler of pygls' gave becomes the answer."""
         self._request_futures.pop(msg_id, None)
-        call = self.dispatch.calls.get(msg_id) if self.dispatch else None
-        if self.dispatch is None or call is None:
+        call = self.dispatch.calls.get(msg_id)
+        if call is None:
             logger.error("a handler answered a request that is not open")
         elif future.cancelled():
             self.dispatch.calls.fail(call, asyncio.CancelledError())
         elif (error := future.exception()) is not None:
-            self.dispatch.calls.fail(call, error)
+            self.dispatch.calls.fail(call, _own(error))
         else:
             self.dispatch.calls.reply(call, self._plain(future.result()))
 
     def _send_response(self, msg_id: Any, result: Any = None, error: types.ResponseError | None = None) -> None:
         """What pygls answers by itself: that a request failed before its handler ran."""
-        call = self.dispatch.calls.get(msg_id) if self.dispatch else None
-        if self.dispatch is None or call is None:
+        call = self.dispatch.calls.get(msg_id)
+        if call is None:
             logger.error("an answer to a request that is not open")
         elif error is None:
             self.dispatch.calls.reply(call, self._plain(result))
         else:
-            self.dispatch.calls.fail(call, JsonRpcException(error.message, error.code))
+            self.dispatch.calls.fail(call, _own(JsonRpcException(error.message, error.code)))
 
     def _send_data(self, data: Any) -> None:
         """A request or notification of pygls' own."""
-        self._transmit([envelope.encode(self._converter.unstructure(data))])
+        self.dispatch.connection.send([envelope.encode(self._converter.unstructure(data))])
 
     def notify(self, method: str, params: Any = None) -> None:
         """Send a notification; `params` are a Struct, plain values or, for LSP's own, lsprotocol's type."""
         if method in types.METHOD_TO_TYPES and not isinstance(params, msgspec.Struct | dict):
             super().notify(method, params)
         else:
-            self._transmit([outgoing(method, params)])
-
-    def _transmit(self, parts: list[Buffer]) -> None:
-        if self.dispatch is None:
-            logger.error("nothing can be sent before there is a client")
-        else:
-            self.dispatch.connection.send(parts)
+            self.dispatch.connection.send([outgoing(method, params)])
 
     # lsprotocol's types
 
@@ -221,19 +187,21 @@ class Bridge(LanguageServerProtocol):
         return known
 
 
-_WITHOUT_PARAMS = frozenset({types.SHUTDOWN, types.EXIT})
-
-
 def _plain_params(message: Message) -> Any:
     """The params for lsprotocol: absent, null and `[]` are an empty object, `initialize` may leave out all."""
-    if message.method in _WITHOUT_PARAMS:
-        return None
     params = msgspec.json.decode(message.params) if len(message.params) else {}
     if params is None or params == []:
         params = {}
     if message.method == types.INITIALIZE:
         params = {"processId": None, "capabilities": {}, **params}
     return params
+
+
+def _own(error: BaseException) -> BaseException:
+    """pygls' errors that carry a code of their own as ours; what failed in any other way stays as it is."""
+    if isinstance(error, JsonRpcException) and error.code != envelope.INTERNAL_ERROR:
+        return RpcError(error.code, error.message, error.data if isinstance(error.data, dict) else None)
+    return error
 
 
 def _invalid_params(error: JsonRpcException) -> InvalidParams:

@@ -2,7 +2,7 @@
 
 A `Call` is open from its arrival until `reply`, `fail` or `refuse` has sent its answer; a second answer is
 dropped. Results go out as `results` writes them, large ones in slices, so that no answer holds the loop. No
-error carries a traceback, nor what an exception says of itself, except for `PidError` and pygls' own.
+error carries a traceback, nor what an exception says of itself, except for `PidError` and `RpcError`.
 """
 
 import asyncio
@@ -10,8 +10,6 @@ import contextvars
 import logging
 from collections.abc import Callable
 from typing import Any, Final
-
-from pygls.exceptions import JsonRpcException
 
 from pid.errors import MessageTooLarge, PidError
 from pid.shell import envelope
@@ -24,6 +22,16 @@ logger = logging.getLogger(__name__)
 MAX_OPEN: Final = 256 * 1024 * 1024  # bytes of requests without an answer, before new ones wait
 _SLICE: Final = 0.005  # seconds of encoding before other work gets the loop
 _INTERNAL: Final = "internal error: the log of the daemon says more"
+
+
+class RpcError(Exception):
+    """A failure that has its own code in JSON-RPC or LSP."""
+
+    def __init__(self, code: int, message: str, data: dict[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
 
 
 class Call:
@@ -163,11 +171,9 @@ class Calls:
 
 def _explain(error: BaseException, call: Call) -> tuple[int, str, dict[str, Any] | None]:
     """An exception as the code, message and data of a JSON-RPC error."""
-    if isinstance(error, PidError):
+    if isinstance(error, PidError | RpcError):
         return error.code, error.message, error.data
     if isinstance(error, asyncio.CancelledError) and call.cancelled:
         return envelope.CANCELLED, "the request was cancelled", None
-    if isinstance(error, JsonRpcException) and error.code != envelope.INTERNAL_ERROR:
-        return error.code, error.message, error.data if isinstance(error.data, dict) else None
     logger.error("a request failed", exc_info=error)
     return envelope.INTERNAL_ERROR, _INTERNAL, None

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 Perform = Callable[[argparse.Namespace, "Screen"], Awaitable[int]]
 FORMATS: Final[tuple[str, ...]] = get_args(get_type_hints(ContextParams)["format"])
-_INTERRUPTED: Final = 130
 
 
 def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -85,8 +84,6 @@ def run(args: argparse.Namespace) -> int:
     except BrokenPipeError:  # `| head` has read enough
         screen.abandon()
         return 0
-    except KeyboardInterrupt:
-        return _INTERRUPTED
     except (PidError, ConnectionError) as error:  # the latter: the daemon is gone
         screen.complain(str(error))
     except OSError as error:

@@ -1,8 +1,8 @@
 """From a message to who handles it, and the life cycle of LSP: who may ask what, and when.
 
-A request of a registered method becomes one task. All other methods of LSP are handed to the `Foreign` side,
-which is pygls. What is out of turn is refused here: before `initialize`, after `shutdown`, with an id that is
-open, for a method that nobody has.
+A request of a registered method becomes one task. LSP's features are handed to pygls, once it is loaded (`late`).
+What is out of turn is refused here: before `initialize`, after `shutdown`, with an id that is open, for a method
+that nobody has.
 """
 
 import asyncio
@@ -13,14 +13,20 @@ from typing import Any, Final, NamedTuple, Protocol
 import msgspec
 
 from pid.errors import PidError
-from pid.protocol import Wire, decode_params
+from pid.protocol import InitializeParams, Wire, decode_params
 from pid.shell import envelope
 from pid.shell.calls import CALL, Call, Calls
-from pid.shell.connection import Connection
+from pid.shell.connection import FINISH_WITHIN, Connection
 from pid.shell.envelope import Discarded, Fault, Id, Incoming, Message, Raw
+from pid.shell.late import Features, Foreign, Late
+from pid.shell.lifeline import watch_process
 from pid.shell.questions import Questions
 
 logger = logging.getLogger(__name__)
+
+_LIFE: Final = frozenset({"initialize", "shutdown"})
+_UNHEARD: Final = frozenset({"initialized", "workspace/didChangeConfiguration"})
+"""Notifications that clients send unasked, and that ask for nothing."""
 
 _LAST_CHANCE: Final = 0.05  # seconds that cancelled requests have for their own answer
 
@@ -30,26 +36,18 @@ class Registered(NamedTuple):
     handler: Callable[[Any], Awaitable[Any]]
 
 
-class Foreign(Protocol):
-    """Who handles what is not registered."""
+class Host(Protocol):
+    """Whose requests these are."""
 
-    def takes(self, method: str, *, as_request: bool) -> bool:
-        """Whether it has a handler for such a message."""
-
-    def ask(self, message: Message, id: Id) -> None:
-        """Handle a request, whose call is open. What it raises becomes the answer."""
-
-    def tell(self, message: Message) -> None:
-        """Handle a notification."""
-
-    def answered(self, message: Message, id: Id) -> bool:
-        """Take a response; whether it is one to a request of its own."""
-
-    def cancel(self, id: Id) -> None:
-        """Cancel the handler of an open call, if it still runs."""
+    def greet(self, params: InitializeParams) -> Any:
+        """The result of `initialize`. What it raises refuses the client."""
 
     async def leave(self) -> None:
         """The connection ends: end what does not end by itself. Called once."""
+
+
+Load = Callable[["Dispatch"], Callable[[], Foreign]]
+"""Imports what serves LSP's features, in a thread; what it gives is called on the loop."""
 
 
 class Dispatch:
@@ -59,11 +57,14 @@ class Dispatch:
     questions: Questions
     connection: Connection
 
-    def __init__(self, foreign: Foreign, methods: dict[str, Registered]) -> None:
-        self._foreign = foreign
+    def __init__(self, host: Host, methods: dict[str, Registered], features: Features, load: Load) -> None:
+        self._host = host
         self._methods = methods
+        self._foreign = Late(features, lambda: load(self), self._unhandled)
+        self._unwatch: Callable[[], None] = _nothing
+        self.hello: Message | None = None
+        """`initialize`, as it came."""
         self._draining: asyncio.Task[None] | None = None
-        self.initialized = False
         self.shut_down_by: Id | None = None
         """The request for `shutdown`, once it has come."""
 
@@ -99,7 +100,7 @@ class Dispatch:
     async def drain(self, grace: float) -> None:
         """Let open requests end within `grace` seconds, and cancel those that do not. Done once.
 
-        Foreign's `leave` runs meanwhile. Of `shutdown`, which waits for this itself, the answer goes out last.
+        The host's `leave` runs meanwhile. Of `shutdown`, which waits for this itself, the answer goes out last.
         """
         if self._draining is None:
             self._draining = self._loop.create_task(self._drain(self._loop.time() + grace))
@@ -126,8 +127,34 @@ class Dispatch:
             call.task = asyncio.Task(self._answer(call, method, message.params), loop=self._loop)
             return
         try:
-            self._foreign.ask(message, id)
+            match message.method:
+                case "initialize":
+                    self.calls.reply(call, self._greeting(message))
+                case "shutdown":
+                    self.shut_down_by = id
+                    call.task = self._loop.create_task(self._shut_down(call))
+                case _:
+                    self._foreign.ask(message, id)
         except Exception as error:
+            self.calls.fail(call, error)
+
+    def _greeting(self, message: Message) -> Any:
+        hello = decode_params(InitializeParams, message.params if len(message.params) else None)
+        result = self._host.greet(hello)
+        if hello.process_id is not None:
+            self._unwatch = watch_process(hello.process_id, self._orphaned)
+        self.hello = message
+        return result
+
+    def _orphaned(self) -> None:
+        self.connection.end("the process of the client is gone")
+
+    async def _shut_down(self, call: Call) -> None:
+        await self.drain(FINISH_WITHIN)
+        self.calls.reply(call, None)
+
+    def _unhandled(self, id: Id, error: BaseException) -> None:
+        if (call := self.calls.get(id)) is not None:
             self.calls.fail(call, error)
 
     def _refusal(self, method: str, id: Id) -> tuple[int, str] | None:
@@ -136,11 +163,13 @@ class Dispatch:
             return envelope.INVALID_REQUEST, "a request with this id is not answered yet"
         if self.shut_down_by is not None:
             return envelope.INVALID_REQUEST, "the server is shutting down"
-        if self.initialized and method == "initialize":
+        if self.hello is None:
+            return (
+                None if method == "initialize" else (envelope.NOT_INITIALIZED, "the first request must be initialize")
+            )
+        if method == "initialize":
             return envelope.INVALID_REQUEST, "the server is initialized already"
-        if not self.initialized and method != "initialize":
-            return envelope.NOT_INITIALIZED, "the first request must be initialize"
-        if method not in self._methods and not self._foreign.takes(method, as_request=True):
+        if not (method in self._methods or method in _LIFE or self._foreign.takes(method, as_request=True)):
             return envelope.METHOD_NOT_FOUND, f"no such method: {method[:100]}"
         return None
 
@@ -159,11 +188,11 @@ class Dispatch:
             self._cancel_requested(message.params)
         elif method == "exit":
             self.connection.end("exit", discard=True)
-        elif not self.initialized or self.shut_down_by is not None:
+        elif self.hello is None or self.shut_down_by is not None:
             logger.warning("ignored outside of the session: notification %.100s", method)
         elif self._foreign.takes(method, as_request=False):
             self._foreign.tell(message)
-        elif not method.startswith("$/"):
+        elif method not in _UNHEARD and not method.startswith("$/"):
             logger.warning("ignored: unknown notification %.100s", method)
 
     def _cancel_requested(self, params: Raw) -> None:
@@ -195,7 +224,7 @@ class Dispatch:
 
     async def _drain(self, deadline: float) -> None:
         self.questions.give_up()
-        leaving = self._loop.create_task(self._foreign.leave())
+        leaving = self._loop.create_task(self._leave())
         await self.calls.quiet(deadline, self.shut_down_by)
         for call in self.calls.others(self.shut_down_by):
             self._cancel(call)
@@ -204,9 +233,20 @@ class Dispatch:
             self.calls.fail(call, _unfinished())
         await asyncio.wait([leaving], timeout=max(_LAST_CHANCE, deadline - self._loop.time()))
 
+    async def _leave(self) -> None:
+        self._unwatch()
+        try:
+            await self._host.leave()
+        except Exception:
+            logger.exception("leaving failed")
+
 
 class _Cancel(msgspec.Struct):
     id: Id
+
+
+def _nothing() -> None:
+    return None
 
 
 def _unfinished() -> PidError:

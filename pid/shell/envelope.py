@@ -1,6 +1,6 @@
 """JSON-RPC messages to and from bytes: an envelope is read in one pass, params and results stay as they are.
 
-`read` takes a body apart; what is not a message comes back as a `Fault`, which says what to answer, and whom.
+`read_event` takes a body apart; what is not a message comes back as a `Fault`, which says what to answer, and whom.
 Pure: no I/O, no state, no pygls. How results are written is in `results`.
 
 What is answered, whatever arrives: a body that is no JSON gets -32700 and the id null. So does a batch, with
@@ -95,10 +95,18 @@ _LOOSE: Final = msgspec.json.Decoder(_Loose)
 
 
 def read_event(event: Event) -> Incoming:
-    """What an event of the `Framer` means."""
+    """What an event of the `Framer` means. Raises nothing: one message must not stop those behind it."""
+    try:
+        return _meaning(event)
+    except Exception:
+        logger.exception("a message could not be read")
+        return Fault(PARSE_ERROR, "the message cannot be read")
+
+
+def _meaning(event: Event) -> Incoming:
     match event:
         case Body(data):
-            return read(data)
+            return _read(data)
         case Oversized(length, head):
             return _too_large(f"a message of {length} bytes is larger than this daemon takes", peek(head))
         case BadHeader(reason):
@@ -118,16 +126,8 @@ def _too_large(problem: str, found: "Peek") -> Incoming:
     return Message("2.0", id=id, error=Raw(encode({"code": MessageTooLarge.code, "message": problem})))
 
 
-def read(body: Buffer) -> Incoming:
-    """The message in a body, or what is wrong with it. Raises nothing: one message must not stop those behind it."""
-    try:
-        return _read(body)
-    except Exception:
-        logger.exception("a message could not be read")
-        return Fault(PARSE_ERROR, "the message cannot be read")
-
-
 def _read(body: Buffer) -> Incoming:
+    """The message in a body, or what is wrong with it."""
     try:
         message = _MESSAGE.decode(body)
     except (msgspec.DecodeError, RecursionError) as error:

@@ -27,11 +27,11 @@ def run(
 ) -> int:
     """Prints the prompt, or with `as_json` the whole answer of `prompt/build`; gives the exit code.
 
-    1: there is no such directory. Files and skills that cannot be taken are told, and leave it at 0.
+    2: there is no such directory. Files and skills that cannot be taken are told, and leave it at 0.
     """
     if not os.path.isdir(directory):
         err.write(f"pid prompt: {directory}: there is no such directory\n")
-        return 1
+        return 2
     try:
         params = PromptParams(cwd=os.path.abspath(directory))
         agent_dir = Places.of(environment).agent_dir
@@ -39,7 +39,7 @@ def run(
         answer = build_prompt(params, home=home, agent_dir=agent_dir, today=today)
     except InvalidParams as error:
         err.write(f"pid prompt: {error.message}\n")
-        return 1
+        return 2
     out.write(_json(answer) if as_json else f"{answer.prompt}\n")
     for problem in answer.problems:
         err.write(f"{problem.path}: {problem.message} ({problem.kind})\n")

@@ -48,11 +48,18 @@ def fill(hole: Hole) -> Iterator[Buffer]:
             yield from filter(None, (comma, memoryview(hole[at])))
             at += 1
             continue
-        text = encode(hole[at : at + count])
+        text = _items(hole[at : at + count])
         at += count
-        yield from filter(None, (comma, memoryview(text)[1:-1]))
+        yield from filter(None, (comma, text))
         count = min(count * 2, 8192) if len(text) < _LARGE else max(count // 2, 1)
     yield b"]"
+
+
+def _items(part: list[Any] | tuple[Any, ...]) -> Buffer:
+    """The items of a list, without its brackets."""
+    if all(type(item) is Raw for item in part):
+        return b",".join(part)  # one copy; an encoder that grows its buffer makes more
+    return memoryview(encode(part))[1:-1]
 
 
 def filled(pieces: list[bytes], holes: list[Hole]) -> Iterator[Buffer]:

@@ -1,4 +1,4 @@
-"""JSON-RPC for the rest of `pid`: a pygls `LanguageServer` on `pid`'s own reader, envelope and writer.
+"""JSON-RPC for the rest of `pid`: LSP's life cycle and registered methods on `pid`'s own reader, envelope and writer.
 
     server = RpcServer("pid", __version__, on_initialize=…, on_shutdown=…)
     register(server, "session/append", AppendParams, append)
@@ -7,7 +7,7 @@
 A registered handler gets its params as a wire type and answers with a Struct or plain values, which must not
 change afterwards; it raises `PidError` for what a client may see. It runs as one task: requests start in the
 order of their arrival, each up to its first suspension, and `$/cancelRequest` cancels the task until it returns;
-then its result is what comes. LSP's own methods stay pygls': `@server.feature` and lsprotocol's types.
+then its result is what comes. LSP's features are pygls', loaded when a client asks for the first of them (`late`).
 """
 
 import asyncio
@@ -17,19 +17,17 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, BinaryIO, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
-from lsprotocol import types
-from pygls.lsp.server import LanguageServer
 
 from pid.core.framing import MAX_BODY
 from pid.protocol import InitializeParams, Wire
-from pid.shell.bridge import Bridge
 from pid.shell.calls import CALL
-from pid.shell.dispatch import Registered
+from pid.shell.dispatch import Dispatch, Registered
+from pid.shell.late import NO_FEATURES, Features, Foreign
 from pid.shell.lifeline import patient_stderr
-from pid.shell.questions import AnswerError
+from pid.shell.questions import AnswerError, outgoing
 from pid.shell.transport import stdio
 
 __all__ = ["AnswerError", "RpcServer", "after_response", "register"]
@@ -47,7 +45,7 @@ async def _nothing_to_leave() -> None:
     return None
 
 
-class RpcServer(LanguageServer):
+class RpcServer:
     """A server for one client.
 
     `on_initialize` gets the params of `initialize` and gives `capabilities.experimental.pid` of the answer (a
@@ -56,8 +54,6 @@ class RpcServer(LanguageServer):
     (summaries) and waits for what must not be lost. All of it has well under a second.
     """
 
-    protocol: Bridge
-
     def __init__(
         self,
         name: str,
@@ -65,17 +61,24 @@ class RpcServer(LanguageServer):
         *,
         on_initialize: Callable[[InitializeParams], Mapping[str, Any] | msgspec.Struct],
         on_shutdown: Callable[[], Awaitable[None]] = _nothing_to_leave,
+        features: Features = NO_FEATURES,
         max_message: int = MAX_BODY,
     ) -> None:
-        logging.getLogger("pygls").setLevel(logging.CRITICAL)  # it would log messages, and what we log better
+        self.name = name
+        self.version = version
         self.on_initialize = on_initialize
         self.on_shutdown = on_shutdown
+        self.features = features
         self.max_message = max_message
-        super().__init__(name, version, types.TextDocumentSyncKind.None_, protocol_cls=Bridge)
+        self.methods: dict[str, Registered] = {}
+        self.dispatch: Dispatch | None = None
 
     def notify(self, method: str, params: Any = None) -> None:
         """Send a notification, from any thread. Raises what `msgspec.json.encode` raises."""
-        self.protocol.notify(method, params)
+        if self.dispatch is None:
+            logger.error("nothing can be sent before there is a client")
+        else:
+            self.dispatch.connection.send([outgoing(method, params)])
 
     async def request(self, method: str, params: Any, result: type[T]) -> T:
         """Ask the client, and give its answer as `result`.
@@ -83,22 +86,30 @@ class RpcServer(LanguageServer):
         Raises AnswerError: the client answered with an error, or with what does not fit, or is gone. When the
         caller is cancelled, the client gets `$/cancelRequest`.
         """
-        dispatch = self.protocol.dispatch
-        if dispatch is None:
+        if self.dispatch is None:
             raise AnswerError(None, "there is no client yet")
-        answer = await dispatch.questions.ask(method, params)
+        answer = await self.dispatch.questions.ask(method, params)
         try:
             return msgspec.json.decode(answer, type=result)
         except (msgspec.DecodeError, RecursionError) as error:
             raise AnswerError(None, f"the client's answer to {method} does not fit: {error}") from None
 
-    def report_server_error(self, error: Exception, source: Any) -> None:
-        """Log what pygls could not tell a client as the answer to a request."""
-        logger.error("a handler failed", exc_info=error)
+    def greet(self, params: InitializeParams) -> dict[str, Any]:
+        """The result of `initialize`."""
+        experimental = {"experimental": {"pid": self.on_initialize(params)}}
+        return {
+            "capabilities": {**self.features.capabilities, **experimental},
+            "serverInfo": {"name": self.name, "version": self.version},
+        }
+
+    async def leave(self) -> None:
+        """The connection ends."""
+        await self.on_shutdown()
 
     async def serve_on(self, reading: int, writing: int) -> int:
         """Serve the client on these descriptors to its end; the exit code: 0 after `shutdown`, else 1."""
-        dispatch = self.protocol.connect(reading, writing)
+        self.dispatch = dispatch = Dispatch(self, self.methods, self.features, self._bring)
+        dispatch.connect(reading, writing, self.max_message)
         await dispatch.connection.run()
         return 1 if dispatch.shut_down_by is None else 0
 
@@ -115,18 +126,19 @@ class RpcServer(LanguageServer):
         loop.close()
         return code
 
-    def start_io(self, stdin: BinaryIO | None = None, stdout: BinaryIO | None = None) -> None:
-        """pygls' way to start; on the process's own descriptors alone."""
-        if stdin is not None or stdout is not None:
-            raise ValueError("use serve_on for other descriptors than stdin and stdout")
-        raise SystemExit(self.serve())
+    def _bring(self, dispatch: Dispatch) -> Callable[[], Foreign]:
+        """Imports pygls and what registers the handlers; the result makes them serve."""
+        from pid.shell.bridge import bridge
+
+        add = self.features.bring()
+        return lambda: bridge(self.name, self.version, dispatch, add)
 
 
 def register(server: RpcServer, method: str, params: type[P], handler: Callable[[P], Awaitable[Any]]) -> None:
     """Answer `method` with what `handler` gives for its params. Raises ValueError for a method that is taken."""
-    if method in server.protocol.methods:
+    if method in server.methods:
         raise ValueError(f"{method} is registered already")
-    server.protocol.methods[method] = Registered(params, handler)
+    server.methods[method] = Registered(params, handler)
 
 
 def after_response(action: Callable[[], None]) -> None:

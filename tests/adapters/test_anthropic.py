@@ -57,7 +57,7 @@ def asking(summarizer, clock=None):
     return found
 
 
-def whole(capacity):
+async def whole(capacity):
     return Task("history", ("the conversation",), 1_000)
 
 
@@ -234,7 +234,7 @@ async def test_an_overlong_history_is_folded_in_requests_within_the_limit(summar
     summarizer.capacity = Capacity(server.context_window, 1_000)
     parts = conversation(400)
 
-    def make(capacity):
+    async def make(capacity):
         return task("history", parts, capacity, tokens, max_tokens=1_000)
 
     notes = await asking(summarizer).answer(make, tokens, 999_999)
@@ -252,7 +252,7 @@ async def test_what_the_server_finds_too_long_is_sent_in_smaller_pieces_never_un
     summarizer.capacity = Capacity(30_000, 1_000)  # more than the server takes
     parts = conversation(100)
 
-    def make(capacity):
+    async def make(capacity):
         return task("history", parts, capacity, tokens, max_tokens=1_000)
 
     assert await asking(summarizer).answer(make, tokens, 999_999) == "ok"
@@ -266,7 +266,7 @@ async def test_what_is_always_too_long_ends(summarizer, server):
     server.default = api.too_long()
     parts = conversation(50)
 
-    def make(capacity):
+    async def make(capacity):
         return task("history", parts, capacity, tokens, max_tokens=1_000)
 
     with pytest.raises(SummarizerFailed) as error:

@@ -124,6 +124,29 @@ def test_a_success_of_the_whole_settles_a_part() -> None:
     assert section(text, BLOCKED) == []
 
 
+def failures(count: int) -> list[Json]:
+    why = "the reason is " * 9
+    pairs = ((run(f"c{n}", f"pytest tests/case_{n}.py"), result(f"c{n}", why, failed=True)) for n in range(count))
+    return [message for pair in pairs for message in pair]
+
+
+def test_of_many_failures_the_newest_say_why_and_none_is_lost() -> None:
+    text = text_of(user("fix all"), *failures(100), said("I go on"), window=16_000)
+    lines = section(text, BLOCKED)
+    assert [line.split("`")[1] for line in lines] == [f"pytest tests/case_{n}.py" for n in reversed(range(100))]
+    assert "the reason is" in lines[0]
+    assert lines[-1] == "- `pytest tests/case_0.py` failed"
+    assert section(text, NEXT) == ["- The assistant said last (entry e202): I go on"]
+    assert TOKENS(text) <= budget(16_000)
+
+
+def test_a_failure_that_was_shortened_still_ends_with_its_success() -> None:
+    first = text_of(user("fix all"), *failures(100), window=16_000)
+    second = text_of(run("d", "pytest tests/case_0.py"), result("d"), earlier=first, window=16_000, first=300)
+    names = [line.split("`")[1] for line in section(second, BLOCKED)]
+    assert names == [f"pytest tests/case_{n}.py" for n in reversed(range(1, 100))]
+
+
 def test_other_tools_fail_too_and_searches_do_not() -> None:
     text = text_of(
         said("", ("c1", "edit", {"path": "a.py"}), ("c2", "bash", {"command": "grep -n x a.py"})),
@@ -168,6 +191,10 @@ TODOS = [
 @pytest.mark.parametrize(("text", "todo"), TODOS)
 def test_the_last_list_of_things_to_do(text: str, todo: str) -> None:
     assert todo_in(text) == todo
+
+
+def test_a_long_line_announces_no_plan() -> None:
+    assert todo_in("the plan " * 20_000 + ".\n- a\n- b") == ""
 
 
 def test_a_todo_tool_s_list_wins_if_it_came_last() -> None:
@@ -330,8 +357,9 @@ def test_the_real_session_keeps_what_must_not_be_lost() -> None:
         assert kept.compression < 0.06
 
 
-def test_a_generated_session_keeps_them_after_ten_compactions() -> None:
+@pytest.mark.parametrize("window", [WINDOW, 16_000])
+def test_a_generated_session_keeps_them_after_ten_compactions(window: int) -> None:
     from tests.benchmarks.retention import generated, told
 
-    kept = told(generated(seed=9, turns=60), 10)
+    kept = told(generated(seed=9, turns=60), 10, window)
     assert (kept.rules, kept.modified, kept.failures, kept.newest) == (1.0, 1.0, 1.0, 1.0)

@@ -4,8 +4,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pid.core.messages import BRANCH_SENTENCE, COMPACTION_SENTENCE, agent_messages, llm_message, ms_of, to_llm
-from pid.entries import iso_of, read_body
+from pid.core.messages import (
+    BRANCH_SENTENCE,
+    COMPACTION_SENTENCE,
+    agent_messages,
+    is_plain,
+    llm_message,
+    ms_of,
+    plain_message,
+    stored_message,
+    to_llm,
+)
+from pid.entries import Kind, clean, iso_of, read_body
 from tests.trees import START_MS, load, session_bytes, tree_of
 
 
@@ -250,3 +260,67 @@ ODD = (
 def test_no_shape_of_a_message_raises(message):
     found = to_llm(message)
     assert found is None or found["role"] in {"user", "assistant", "toolResult", "system"}
+
+
+# Plain lines
+
+
+PLAIN = [
+    '{"role":"user","content":"a"}',
+    '{"role":"user","content":"a\\\\","timestamp":1}',
+    '{"role":"toolResult","toolCallId":"c","toolName":"t","content":[{"type":"text","text":"}"}],"isError":false}',
+    '{"role":"assistant","content":[],"usage":{"input":1}}',
+    '{"role":"user","content":"\\u00e4 \u00e4","n":123456789012345678901234567890}',
+]
+NOT_PLAIN = [
+    '{"role":"user","content":"a"},"more":{"a":1}',  # another member behind the message
+    '{"role":"user","content":"a"},"message":{"role":"user","content":"b"}',
+    '{"role":"user","content":null}',
+    '{"role":"user","text":"a"}',
+    '{"role":"bashExecution","command":"ls"}',
+    '{"content":"role last","role":"user"}',
+    '{"role":"user","content":"a"} ',
+    '{"role":"user","content":"a"}}',
+    '{"role":"user","content":"a',
+    '{"role":"user","content":"\\ud800"}',
+    '{"role":"user","content":' + "[" * 999 + "]" * 999 + "}",
+]
+
+
+@pytest.mark.parametrize("message", PLAIN)
+def test_a_plain_line_gives_the_rest_of_it(message):
+    line = f"{HEAD}{message}}}".encode()
+    assert is_plain(line)
+    assert bytes(plain_message(line)) == message.encode()
+
+
+@pytest.mark.parametrize("message", NOT_PLAIN)
+def test_what_only_looks_plain(message):
+    assert not is_plain(f"{HEAD}{message}}}".encode())
+
+
+def test_the_deepest_plain_line():
+    assert is_plain((HEAD + '{"role":"user","content":' + "[" * 998 + "]" * 998 + "}}").encode())
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["role", "content", "message"]), inner),
+    max_leaves=6,
+)
+
+
+@given(
+    st.sampled_from(["user", "assistant", "toolResult", "system"]),
+    st.dictionaries(st.sampled_from(["content", "role", "message", "timestamp"]), json_values),
+    st.dictionaries(st.sampled_from(["message", "more"]), json_values),
+    st.sampled_from(["", "}", "{", ",", " "]),
+)
+def test_a_plain_line_is_sound_and_gives_the_stored_message(role, fields, behind, torn):
+    message = json.dumps({"role": role, "content": "x"} | fields, separators=(",", ":"))
+    line = (
+        HEAD + message + "".join(f",{json.dumps(key)}:{json.dumps(behind[key])}" for key in behind) + torn + "}"
+    ).encode()
+    if is_plain(line):
+        assert clean(line) is line
+        assert bytes(plain_message(line)) == bytes(stored_message(Kind.USER, line) or b"")

@@ -127,3 +127,11 @@ def test_the_head_of_a_turn_is_told_apart() -> None:
     material.add("e1", user("before"))
     material.add("e2", user("task"), in_turn_head=True)
     assert (material.history, material.turn_head) == ([("[User]: before", 14)], [("[User]: task", 12)])
+
+
+def test_nothing_is_transcribed_where_no_model_is_asked() -> None:
+    material = Material(len, transcribed=False)
+    material.add("u1", {"role": "user", "content": "always run the tests"})
+    material.add("u2", {"role": "user", "content": "task"}, in_turn_head=True)
+    assert (material.history, material.turn_head) == ([], [])
+    assert [user.text for user in material.extract.users] == ["always run the tests", "task"]

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pid.core.speech import Estimator, Speech, speech_of_path
-from pid.core.tokens import Calibration, Size, calibration_for
+from pid.core.guess import GUESS_ERROR
+from pid.core.speech import Estimator, Speech, speech_of, speech_of_path
+from pid.core.tokens import Calibration, Size, TextsCounter, calibration_for
 from pid.core.usage import Gap, corrected, estimator_for, fill, learned_overhead, reported, reported_gaps
 from tests import interop
 from tests.plans import CHARS4, View, view, view_of, view_of_bytes
@@ -115,7 +116,7 @@ def test_the_system_prompt_counts_where_nothing_was_reported() -> None:
 
 
 def test_the_overhead_is_learned_from_the_first_report() -> None:
-    def overhead(text: str, **prompts: int) -> int:
+    def overhead(text: str, **prompts: int) -> int | None:
         found = reporting(text, **prompts)
         path = speech_of_path(found.session.tree, found.effect, found.session.bodies)
         return learned_overhead(path, CHARS4)
@@ -123,7 +124,16 @@ def test_the_overhead_is_learned_from_the_first_report() -> None:
     assert overhead("n1 u1*40 a1*40 u2*40 a2*40", a1=1_510, a2=9_999) == 1_500
     assert overhead("u1*400 a1*40", a1=10) == 0
     assert overhead("u1*40 c1(u1)*40 a1*40", a1=1_510) == 0
-    assert overhead("u1*40 a1*40") == 0
+    assert overhead("u1*40 a1*40") is None  # a report may come
+
+
+def test_nothing_is_learned_from_a_report_behind_a_long_history() -> None:
+    words = " ".join(f"u{n}*4" for n in range(400))
+    found = reporting(f"{words} a1*40", a1=9_000)
+    path = speech_of_path(found.session.tree, found.effect, found.session.bodies)
+    found.session.asked.clear()
+    assert learned_overhead(path, CHARS4) == 0
+    assert len(found.session.asked) <= 256
 
 
 def test_a_report_in_reach_costs_what_follows_it() -> None:
@@ -132,6 +142,31 @@ def test_a_report_in_reach_costs_what_follows_it() -> None:
     found.session.asked.clear()
     assert fill(found.speech, CHARS4).tokens == 5_010
     assert len(found.session.asked) <= 64
+
+
+def test_without_a_report_nothing_of_a_long_history_is_kept() -> None:
+    found = reporting(" ".join(f"u{n}*40 a{n}*40" for n in range(2_000)))
+    found.session.asked.clear()
+    assert fill(found.speech, CHARS4).tokens == 40_000
+    assert len(found.session.asked) == 4_000  # each body once
+    assert not found.speech._entries
+
+
+def test_what_is_guessed_widens_the_error() -> None:
+    def error(count: TextsCounter | None) -> float:
+        found = reporting("u1*400 a1*400")
+        speech = speech_of(found.session.tree, found.effect, found.session.bodies, count=count)
+        return fill(speech, Estimator(calibration_for("claude"))).error
+
+    counted = error(lambda texts: [100 for _ in texts])
+    assert counted == calibration_for("claude").error
+    assert counted < error(lambda texts: None) == error(None) < counted + GUESS_ERROR
+
+
+def test_a_report_leaves_little_to_guess() -> None:
+    found = reporting("u1*400 a1*400 u2*40", a1=1_000)
+    estimator = Estimator(calibration_for("claude"))
+    assert fill(found.speech, estimator).guessed <= fill(found.speech, estimator).estimated < 40
 
 
 # Gaps

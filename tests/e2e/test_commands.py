@@ -87,16 +87,19 @@ def test_context_at_another_leaf_and_in_the_other_form() -> None:
 
 def test_doctor_says_line_and_kind_as_compilers_do(tmp_path: Path) -> None:
     path = tmp_path / "damaged.jsonl"
-    path.write_text(HEADER + entry(0, "a") + "not JSON\n" + entry(1, "b")[:-20] + "\n" + entry(2, "c"))
+    text = HEADER + entry(0, "a") + "not JSON\n" + entry(1, "b")[:-20] + "\n" + entry(2, "not UTF-8: é")
+    path.write_bytes(text.replace("\\u00e9", "é").encode("latin-1"))
     done = pid("doctor", path, SAMPLE, code=1)
     lines = done.stdout.splitlines()
     assert lines[0].startswith(f"{path}:3: malformedLine: ")
     assert lines[1].startswith(f"{path}:4: malformedLine: ")
-    assert lines[2:] == [f"{path}: 3 entries, 2 problems", f"{SAMPLE}: 103 entries, no problems"]
+    assert lines[2].startswith(f"{path}:5: invalidUtf8: ")
+    assert lines[3:] == [f"{path}: 3 entries, 3 problems", f"{SAMPLE}: 103 entries, no problems"]
     assert done.stderr == ""
     findings = json.loads(pid("doctor", "--json", path, code=1).stdout)
     problems = msgspec.convert(findings[0]["problems"], list[Problem])
-    assert [(problem.line, problem.kind) for problem in problems] == [(3, "malformedLine"), (4, "malformedLine")]
+    assert [problem.line for problem in problems] == [3, 4, 5]
+    assert [problem.kind for problem in problems] == ["malformedLine", "malformedLine", "invalidUtf8"]
 
 
 def test_doctor_goes_on_after_a_file_that_it_cannot_read(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The conventions of params: what is absent, null or `[]`, what is refused, and that raw parts keep their bytes."""
 
+import json
 from contextlib import suppress
 from typing import ClassVar
 
@@ -8,7 +9,7 @@ import pytest
 
 from pid import protocol as p
 from pid.errors import InvalidParams
-from pid.protocol import UNSET, decode_params, decode_value
+from pid.protocol import UNSET, decode, decode_params, decode_value
 
 
 def refused(kind: type[p.Wire], raw: bytes | None) -> str:
@@ -193,3 +194,39 @@ def test_an_own_session_id_never_becomes_a_path(text):
 
 def test_a_batch_of_nothing_is_refused():
     assert refused(p.AppendBatchParams, b'{"sessionId":"s","entries":[]}') == "entries"
+
+
+@pytest.mark.parametrize(
+    ("kind", "params", "message"),
+    [
+        (p.TreeParams, {"content": "x"}, "content: Invalid enum value 'x'; expected one of 'full', 'none', 'preview'"),
+        (p.CompactParams, {"reason": "x"}, "reason: Invalid enum value 'x'; expected one of 'manual', 'overflow'"),
+        (
+            p.ConfigureParams,
+            {"settings": {"durability": "x"}},
+            "settings.durability: Invalid enum value 'x'; expected one of 'synced', 'written'",
+        ),
+    ],
+)
+def test_a_wrong_word_is_told_with_the_right_ones(kind, params, message):
+    with pytest.raises(InvalidParams) as error:
+        decode_params(kind, json.dumps({"sessionId": "s", **params}).encode())
+    assert error.value.message == message
+
+
+def literals(info):
+    """The fields of a struct that take only certain words, as the steps to each."""
+    for field in getattr(info, "fields", ()):
+        types = getattr(field.type, "types", (field.type,))
+        if any(isinstance(each, msgspec.inspect.LiteralType) for each in types):
+            yield [field.encode_name]
+        for each in types:
+            yield from ([field.encode_name, *rest] for rest in literals(each))
+
+
+@pytest.mark.parametrize("method", sorted(p.METHODS))
+def test_every_choice_of_every_method_is_told(method):
+    info = msgspec.inspect.type_info(p.METHODS[method].params)
+    for steps in literals(info):
+        told = decode._choices(p.METHODS[method].params, steps, "Invalid enum value 'x'")
+        assert told.startswith("; expected one of '"), steps

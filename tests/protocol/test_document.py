@@ -1,11 +1,12 @@
 """Every JSON block in `protocol.md` is what the line above it says, and the transcript is a conversation.
 
 The line above a block is a comment: `params METHOD`, `result METHOD` (`METHOD` may be a notification), `type NAME`,
-`error`, or `message client` and `message server` in the transcript.
+`error`, `settings` (a settings file), or `message client` and `message server` in the transcript.
 """
 
 import json
 import re
+import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from generators import schema
 from jsonschema import Draft202012Validator
 
 import pid.protocol as protocol
+from pid.adapters.settings_files import read_settings
 from pid.protocol import Envelope, ResponseError, Wire, decode_params, decode_value
 
 TEXT = (Path(__file__).parents[2] / "protocol.md").read_text(encoding="utf-8")
@@ -81,7 +83,16 @@ def check_message(value: Any) -> None:
         assert "result" in value
 
 
+def check_settings_file(value: Any) -> None:
+    """That a settings file is read without a problem."""
+    with tempfile.NamedTemporaryFile("w") as file:
+        json.dump(value, file)
+        file.flush()
+        assert read_settings(file.name, "/").problems == ()
+
+
 CHECKS = {
+    "settings": lambda of, value: check_settings_file(value),
     "params": lambda of, value: check(ROWS[of].params, value),
     "result": check_result,
     "type": lambda of, value: check(getattr(protocol, of), value),

@@ -105,3 +105,8 @@ def test_every_field_has_a_text() -> None:
         if not schema.field_texts(kind)[field.name]
     ]
     assert without == []
+
+
+def test_raw_params_that_are_not_sent_leave_no_trace():
+    entry = protocol.AppendParams(session_id="s", entry=msgspec.Raw(b'{"type":"x"}'))
+    assert msgspec.json.encode(entry) == b'{"sessionId":"s","entry":{"type":"x"}}'

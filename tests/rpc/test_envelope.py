@@ -5,12 +5,13 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pid.core.framing import BadHeader, Body, CutOff, Oversized
 from pid.protocol import Wire
 from pid.shell import envelope
-from pid.shell.envelope import peek
+from pid.shell.envelope import peek, read_event
 from pid.shell.results import fill, filled, outline
 
 
@@ -116,7 +117,7 @@ def test_any_head_gives_an_id_that_is_json(head: bytes) -> None:
 @settings(deadline=None)
 @given(st.binary(max_size=60) | st.text(alphabet='{}[]":,idjsonrpcmethod\\72. ', max_size=60).map(str.encode))
 def test_any_body_is_read(body: bytes) -> None:
-    message = envelope.read(body)
+    message = read_event(Body(body))
     if isinstance(message, envelope.Fault):
         json.loads(envelope.error_body(message.id, message.code, message.message))
 
@@ -131,7 +132,7 @@ TWICE_WRONG = {
 
 @pytest.mark.parametrize("body", TWICE_WRONG.values(), ids=TWICE_WRONG)
 def test_what_is_wrong_twice_is_read(body: bytes, caplog: pytest.LogCaptureFixture) -> None:
-    message = envelope.read(body)
+    message = read_event(Body(body))
     assert isinstance(message, envelope.Fault | envelope.Message)
     assert not caplog.records
     if isinstance(message, envelope.Message):
@@ -142,4 +143,17 @@ def test_what_is_wrong_twice_is_read(body: bytes, caplog: pytest.LogCaptureFixtu
 @given(st.integers(0, 80), st.binary(max_size=6), st.booleans())
 def test_any_message_with_something_in_it_is_read(start: int, junk: bytes, kept: bool) -> None:
     sound = b'{"jsonrpc":"2.0","id":"x","method":"session/getState","params":{"sessionId":"\\ud83d\\ude00"}}'
-    envelope.read(sound[:start] + junk + (sound[start:] if kept else b""))
+    read_event(Body(sound[:start] + junk + (sound[start:] if kept else b"")))
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.binary(max_size=60) | st.text(alphabet='{}[]":,idresultro\\72. ', max_size=60).map(str.encode))
+def test_the_head_of_any_oversized_body_is_read(caplog: pytest.LogCaptureFixture, head: bytes) -> None:
+    read_event(Oversized(10**9, head))
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("event", [Body(b"{}"), Oversized(1, b"{}"), BadHeader("x"), CutOff(1, 2)])
+def test_what_cannot_be_read_does_not_stop_what_is_behind_it(event: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(envelope, "_meaning", lambda _: 1 / 0)
+    assert read_event(event) == envelope.Fault(envelope.PARSE_ERROR, "the message cannot be read")

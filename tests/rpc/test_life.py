@@ -27,7 +27,7 @@ async def test_initialize_tells_who_answers(server: Tiny, fresh: Local) -> None:
     assert server.params.capabilities.experimental.pid.notifications == ("session/didChange",)
     assert server.params.initialization_options is not None
     assert server.params.initialization_options.session_dir == "/sessions"
-    assert list(server.workspace.folders) == ["file:///a"]
+    assert [folder.uri for folder in server.params.workspace_folders or ()] == ["file:///a"]
 
 
 async def test_a_server_that_refuses_the_client() -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import inspect
-from concurrent.futures import Future
 from importlib.metadata import version
 
 import pytest
@@ -11,10 +10,9 @@ from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 from pygls.feature_manager import FeatureManager
 from pygls.lsp.server import LanguageServer
 from pygls.progress import Progress
-from pygls.protocol import JsonRPCProtocol, LanguageServerProtocol
+from pygls.protocol import LanguageServerProtocol
 
 from pid.shell.bridge import Bridge
-from tests.rpc.tiny import Tiny
 
 
 def test_the_version_is_the_one_that_was_read() -> None:
@@ -28,16 +26,13 @@ CALLED = {  # what we call
     "structure_message": ["data"],
     "handle_message": ["message"],
     "get_message_type": ["method"],
-    "get_result_type": ["method"],
+    "lsp_initialize": ["params"],
 }
 OVERRIDDEN = {  # what pygls calls, and we do instead
     "_send_data": ["data"],
     "_send_response": ["msg_id", "result", "error"],
     "_send_handler_result": ["future", "msg_id"],
     "notify": ["method", "params"],
-    "lsp_initialize": ["params"],
-    "lsp_shutdown": ["args"],
-    "lsp_exit": ["args"],
 }
 
 
@@ -65,24 +60,11 @@ def test_the_attributes_that_we_use() -> None:
     assert protocol.msg_id is None
 
 
-def test_the_life_cycle_is_built_in() -> None:
-    features = Tiny().protocol.fm.builtin_features
-    ours = {types.INITIALIZE, types.SHUTDOWN, types.EXIT}
-    assert {features[name].__func__ for name in ours} == {
-        Bridge.lsp_initialize,
-        Bridge.lsp_shutdown,
-        Bridge.lsp_exit,
-    }
-
-
-def test_the_table_of_methods_tells_requests_from_notifications() -> None:
-    for method, (message, result, *_) in types.METHOD_TO_TYPES.items():
-        assert (result is not None) is hasattr(message(**fields_of(message, method)), "id")
-
-
-def fields_of(message: type, method: str) -> dict[str, object]:
-    names = inspect.signature(message).parameters
-    return {name: {"id": 1, "method": method}.get(name) for name in names if name != "jsonrpc"}
+def test_initializing_is_a_generator_that_ends_with_the_result() -> None:
+    hello = types.InitializeParams(capabilities=types.ClientCapabilities())
+    with pytest.raises(StopIteration) as stopped:
+        next(LanguageServer("x", "1").protocol.lsp_initialize(hello))
+    assert isinstance(stopped.value.value, types.InitializeResult)
 
 
 def test_structure_message_gives_lsprotocols_types_and_raises_jsonrpcexception() -> None:
@@ -109,20 +91,3 @@ async def test_a_handler_is_a_future_by_its_id_and_its_result_comes_to_send_hand
     assert isinstance(protocol._request_futures[5], asyncio.Task)
     await asyncio.sleep(0.01)
     assert results == [(5, {"a": 1})]
-
-
-async def test_a_generator_handler_may_wait_for_a_coroutine() -> None:
-    """So `shutdown` waits for what is open."""
-    protocol: JsonRPCProtocol = LanguageServer("x", "1").protocol
-    results: list[Future[object]] = []
-
-    async def work(number: int) -> int:
-        await asyncio.sleep(0)
-        return number
-
-    def handler() -> object:
-        return (yield work, (5,), None)
-
-    protocol._execute_handler(1, handler, results.append)
-    await asyncio.sleep(0.01)
-    assert [future.result() for future in results] == [5]

@@ -4,11 +4,10 @@ import asyncio
 from typing import Any
 
 import pytest
-from lsprotocol import types
 
 from pid.protocol import SummarizeResult
 from pid.shell.rpc import AnswerError
-from tests.rpc.peer import Json, Local, cancel, connected, notification, request
+from tests.rpc.peer import Json, Local, cancel, connected, request
 from tests.rpc.tiny import Tiny
 
 
@@ -114,28 +113,3 @@ async def test_what_is_no_longer_wanted_is_cancelled_at_the_client(peer: Local) 
     assert (answer["id"], answer["error"]["code"]) == ("a", -32800)
     peer.send({"jsonrpc": "2.0", "id": question["id"], "result": "late"})
     assert (await peer.call("test/release"))["result"] is None
-
-
-async def test_a_request_of_pygls_own(server: Tiny, peer: Local) -> None:
-    items = types.ConfigurationParams(items=[types.ConfigurationItem(section="pid")])
-    work = asyncio.ensure_future(server.workspace_configuration_async(items))
-    await asyncio.sleep(0)
-    question = await asked(peer)
-    assert question["params"] == {"items": [{"section": "pid"}]}
-    peer.send({"jsonrpc": "2.0", "id": question["id"], "result": [{"class": 1}]})
-    assert list(await work) == [{"class": 1}]
-
-
-async def test_progress_tokens_are_forgotten(peer: Local) -> None:
-    answer = await peer.call("test/progress", {"name": "token"})
-    assert answer["result"] == {"tokens": 0}
-    assert [message["params"]["value"]["kind"] for message in peer.came] == ["begin", "end"]
-    assert {message["params"]["token"] for message in peer.came} == {"token"}
-
-
-async def test_a_cancel_of_progress_that_has_ended(peer: Local) -> None:
-    await peer.call("test/progress", {"name": "token"})
-    peer.came.clear()
-    peer.send(notification("window/workDoneProgress/cancel", {"token": "token"}))
-    assert (await peer.call("test/release"))["result"] is None
-    assert peer.came == []

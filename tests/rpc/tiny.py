@@ -12,10 +12,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
-from lsprotocol import types
 
 from pid.errors import EntryNotFound, PidError
 from pid.protocol import InitializeParams, Wire
+from pid.shell.late import Features
 from pid.shell.rpc import RpcServer, after_response, register
 
 
@@ -55,10 +55,23 @@ class Secret(Exception):
     """What must not reach a client."""
 
 
+FEATURES = {
+    "requests": frozenset({"textDocument/definition", "textDocument/implementation", "workspace/executeCommand"}),
+    "notifications": frozenset({"textDocument/didSave"}),
+}
+
+
 class Tiny(RpcServer):
     def __init__(self, **options: Any) -> None:
         super().__init__(
-            "tiny", "1.2.3", on_initialize=self.hello, on_shutdown=options.pop("on_shutdown", self.goodbye), **options
+            "tiny",
+            "1.2.3",
+            on_initialize=self.hello,
+            on_shutdown=options.pop("on_shutdown", self.goodbye),
+            features=Features(
+                FEATURES["requests"], FEATURES["notifications"], {"definitionProvider": True}, self.bring
+            ),
+            **options,
         )
         self.trace: list[str] = []
         self.params: InitializeParams | None = None
@@ -76,6 +89,12 @@ class Tiny(RpcServer):
     def hello(self, params: InitializeParams) -> dict[str, Any]:
         self.params = params
         return {"protocolVersion": 1, "methods": ["test/echo"]}
+
+    def bring(self) -> Callable[[Any], None]:
+        """Imported late, as the daemon's features are."""
+        from tests.rpc.features import add
+
+        return lambda server: add(server, self.trace)
 
     async def goodbye(self) -> None:
         self.trace.append("goodbye")
@@ -195,13 +214,6 @@ async def tell_from_thread(server: Tiny, params: Nothing) -> Any:
     return None
 
 
-async def progress(server: Tiny, params: Named) -> Any:
-    work = server.work_done_progress
-    work.begin(params.name, types.WorkDoneProgressBegin(title="working"))
-    work.end(params.name, types.WorkDoneProgressEnd())
-    return {"tokens": len(work.tokens)}
-
-
 async def noise(server: Tiny, params: Count) -> Any:
     """Prints to everything that is not the wire."""
     print("a stray print")
@@ -227,7 +239,6 @@ METHODS: tuple[tuple[str, type[Wire], Callable[..., Awaitable[Any]]], ...] = (
     ("ask", Echo, ask),
     ("tell", Nothing, tell),
     ("tellFromThread", Nothing, tell_from_thread),
-    ("progress", Named, progress),
     ("noise", Count, noise),
 )
 

@@ -323,6 +323,20 @@ async def test_no_cursor_reaches_outside_of_the_session(tmp_path, fields):
         await tree(session, cursor=pages.cursor_at(forged, forged.place))
 
 
+async def test_no_cursor_climbs_from_outside_of_the_session(tmp_path):
+    session = (await opened(tmp_path, "u1 a1 u2")).session
+    params = BranchParams(session_id="s", direction="leafFirst")
+    page = pages.begin(session, params, None)
+    with pytest.raises(InvalidCursor):
+        await branch(session, direction="leafFirst", cursor=pages.cursor_at(page, page.rows + 1))
+
+
+async def test_the_pages_of_a_branch_from_the_leaf_climb_past_hidden_entries(tmp_path):
+    session = (await opened(tmp_path, "u1 a1 p1 u2 | u2 > a2")).session
+    found = await all_pages(branch, session, direction="leafFirst", limit=1)
+    assert [part.entry_ids for part in found] == [["a2"], ["u2"], ["a1"], ["u1"]]
+
+
 async def test_the_pages_of_a_tree_show_the_revision_of_the_first(tmp_path):
     resident = await opened(tmp_path, "u1 a1 u2")
     first = await tree(resident.session, limit=2)

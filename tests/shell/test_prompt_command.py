@@ -61,5 +61,5 @@ def test_json_is_the_answer_of_the_method(root: Path) -> None:
 @pytest.mark.parametrize("directory", ["none", "project/AGENTS.md", "nul\0"])
 def test_no_directory_is_an_error_that_prints_nothing(root: Path, directory: str) -> None:
     code, out, err = run(directory, root)
-    assert (code, out) == (1, "")
+    assert (code, out) == (2, "")
     assert err == f"pid prompt: {directory}: there is no such directory\n"

@@ -3,7 +3,7 @@
 import * as vscode from "vscode";
 import { branchingCommands, showingCommands, writingCommands } from "./entryCommands";
 import { DaemonEnded, INSTALL_COMMAND, isCancelled, messageOf, NoDaemon } from "./model/faults";
-import type { OpenSession } from "./model/openSessions";
+import type { OpenSession } from "./model/session";
 import { openingCommands, sessionCommands } from "./sessionCommands";
 import { showUsage } from "./statusBar";
 import { currentSession, type Parts } from "./target";
@@ -123,6 +123,7 @@ function viewCommands({ daemon, sessionsView, treeView, channel }: Parts) {
     goToLeaf: () => treeView.showLeaf(),
     async restartDaemon(): Promise<void> {
       await daemon.restart();
+      await sessionsView.refresh();
       vscode.window.setStatusBarMessage(`pid ${daemon.version ?? ""} was started again`, TOLD_MS);
     },
     showLog: () => channel.show(),

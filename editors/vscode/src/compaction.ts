@@ -5,7 +5,7 @@ import type { Daemon } from "./context";
 import { keyOf, type Documents } from "./documents";
 import { SCHEME, shownBy } from "./model/documentUri";
 import { isCancelled } from "./model/faults";
-import type { OpenSession } from "./model/openSessions";
+import type { OpenSession } from "./model/session";
 import type { Subscription } from "./model/signal";
 import { titleOf } from "./model/sessionRows";
 import { progressText } from "./model/status";

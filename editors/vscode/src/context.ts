@@ -25,9 +25,10 @@ import {
 import * as configuration from "./configuration";
 import { traceChannel } from "./log";
 import { afterCrash, type Crashes } from "./model/backOff";
-import { CONNECTION_LOST, DaemonEnded, isConnectionLost } from "./model/faults";
+import { CONNECTION_LOST, DaemonEnded, isConnectionLost, NoDaemon } from "./model/faults";
 import { findDaemon } from "./model/findDaemon";
-import { OpenSessions, type Closed } from "./model/openSessions";
+import { OpenSessions } from "./model/openSessions";
+import type { Closed } from "./model/session";
 import { Signal } from "./model/signal";
 import { NOTICES, type Cancellation, type Method, type Notice, type Params, type Result } from "./model/wire";
 import { Requests, type Line } from "./requests";
@@ -152,6 +153,9 @@ export class Daemon {
 
   private find(): string {
     try {
+      if (process.platform === "win32") {
+        throw new NoDaemon("The daemon pid does not run on Windows yet. Open the folder in WSL.");
+      }
       return findDaemon({
         setting: configuration.serverPath(),
         path: process.env.PATH ?? "",

@@ -3,7 +3,7 @@
 import * as vscode from "vscode";
 import type { Daemon } from "./context";
 import { SCHEME, shownBy, uriParts, type Shown } from "./model/documentUri";
-import type { OpenSession } from "./model/openSessions";
+import type { OpenSession } from "./model/session";
 import type { Subscription } from "./model/signal";
 import { contextPage, entryPage, planPage, promptPage, type Page } from "./model/pages";
 import type { CompactionPlan } from "./protocol.gen";

@@ -1,9 +1,10 @@
 /** The extension's two ends. What it is made of is put together here, and nothing else happens here. */
 
 import * as vscode from "vscode";
-import { createApi, type PidApi } from "./api";
+import type { PidApi } from "./api";
 import { registerCommands } from "./commands";
 import { Compaction } from "./compaction";
+import { createApi } from "./createApi";
 import { Daemon } from "./context";
 import { Documents } from "./documents";
 import { follow } from "./follow";

@@ -4,6 +4,8 @@ import * as vscode from "vscode";
 import { tell } from "./commands";
 import * as configuration from "./configuration";
 import type { Daemon, Health } from "./context";
+import { messageOf } from "./model/faults";
+import { isSessionHeader } from "./model/header";
 import { CLEARED } from "./model/settings";
 import { titleOf } from "./model/sessionRows";
 import { count } from "./model/words";
@@ -19,20 +21,23 @@ export function follow(
   const { sessions } = daemon;
   const restart = (): void => {
     if (daemon.health !== "stopped") {
-      daemon.restart().then(
-        () => sessionsView.refresh(),
-        (error: unknown) => tell(error, channel),
-      );
+      daemon.restart().catch((error: unknown) => tell(error, channel));
     }
   };
   const forDocument = (document: vscode.TextDocument): void => {
     if (document.languageId === LANGUAGE) {
-      void daemon.requests.ready().catch((error: unknown) => channel.error(String(error)));
+      void daemon.requests.ready().catch((error: unknown) => channel.error(messageOf(error)));
+    } else if (isSession(document)) {
+      void vscode.languages.setTextDocumentLanguage(document, LANGUAGE); // it is told again, under this language
     }
   };
+  let before = daemon.health;
   vscode.workspace.textDocuments.forEach(forDocument);
   return vscode.Disposable.from(
-    daemon.onHealth.listen((health) => healthChanged(health, daemon, sessionsView)),
+    daemon.onHealth.listen((health) => {
+      healthChanged(health, before, daemon, sessionsView);
+      before = health;
+    }),
     daemon.onLost.listen((lost) => {
       const names = lost.map(({ session, reason }) => `${titleOf(session)} (${reason})`).join(", ");
       void vscode.window.showWarningMessage(`The daemon was started again, but could not open: ${names}`);
@@ -66,15 +71,21 @@ export function follow(
   );
 }
 
+/** A name's ending tells VS Code JSON lines before it looks at the first line. */
+function isSession(document: vscode.TextDocument): boolean {
+  return (
+    document.uri.scheme === "file" && document.uri.path.endsWith(".jsonl") && isSessionHeader(document.lineAt(0).text)
+  );
+}
+
 const FILE_LOST = new Set(["replaced", "rewritten", "truncated", "deleted"]);
 
-function healthChanged(health: Health, daemon: Daemon, sessionsView: SessionsView): void {
+function healthChanged(health: Health, before: Health, daemon: Daemon, sessionsView: SessionsView): void {
   void vscode.commands.executeCommand("setContext", "pid.health", health);
-  const isOpen = daemon.sessions.current() !== undefined;
-  if (health === "restarting" && isOpen) {
+  if (health === "restarting" && daemon.sessions.current()) {
     vscode.window.setStatusBarMessage("$(sync~spin) pid is started again…", 3000);
-  } else if (health === "running") {
-    sessionsView.refresh();
+  } else if (health === "running" && before !== "starting") {
+    void sessionsView.refresh();
   }
 }
 

@@ -1119,6 +1119,7 @@ export type ProblemKind =
   | "lineTooLong"
   | "tooDeep"
   | "notAnObject"
+  | "invalidUtf8"
   | "byteOrderMark"
   | "nulBytes"
   | "missingId"

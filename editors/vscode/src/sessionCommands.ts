@@ -107,7 +107,7 @@ async function rename(parts: Parts, element: Element | undefined): Promise<void>
   if (shown) {
     sessions.use(shown);
   }
-  parts.sessionsView.refresh();
+  await parts.sessionsView.refresh();
 }
 
 /** Shows a file in the system's file manager; where there is none (a browser, a remote machine), in the editor. */

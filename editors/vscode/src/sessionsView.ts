@@ -62,7 +62,7 @@ export class SessionsView implements vscode.TreeDataProvider<Element>, vscode.Di
       sessions.onDidClose.listen(() => this.refreshSoon()),
       sessions.onDidChange.listen(() => this.refreshSoon()),
       daemon.onNotice.listen(({ method }) => method === "session/listChanged" && this.refreshSoon()),
-      vscode.workspace.onDidChangeWorkspaceFolders(() => this.refresh()),
+      vscode.workspace.onDidChangeWorkspaceFolders(() => this.readAgain()),
       vscode.window.onDidChangeWindowState(({ focused }) => focused && this.refreshSoon()),
       this.view.onDidChangeVisibility(({ visible }) => visible && this.refreshSoon()),
     );
@@ -83,33 +83,38 @@ export class SessionsView implements vscode.TreeDataProvider<Element>, vscode.Di
   setFilter(query: string): void {
     this.query = query.trim();
     void vscode.commands.executeCommand("setContext", "pid.isFiltered", this.query !== "");
-    this.refresh();
+    this.readAgain();
   }
 
   showAll(all: boolean): void {
     this.showsAll = all;
     this.tellScope();
-    this.refresh();
+    this.readAgain();
   }
 
-  /** Reads anew what is shown, as much of it as was shown before. */
-  refresh(): void {
+  /** Reads anew what is shown, as much of it as is shown; until it is read, the old stays. */
+  async refresh(): Promise<void> {
     clearTimeout(this.timer);
     this.timer = undefined;
-    const before = [...this.listings.values()];
-    this.listings.clear();
-    void Promise.allSettled(before).then((settled) => {
-      for (const one of settled) {
-        if (one.status === "fulfilled" && one.value.sessions.length > PAGE && !this.listings.has(one.value.cwd)) {
-          this.listings.set(one.value.cwd, this.read(one.value.cwd, one.value.sessions.length));
+    const before = new Map(this.listings);
+    await Promise.allSettled(
+      [...before].map(async ([cwd, reading]) => {
+        const length = await reading.then(
+          ({ sessions }) => sessions.length,
+          () => 0,
+        );
+        const read = this.read(cwd, Math.max(length, PAGE));
+        await read.catch(() => undefined);
+        if (this.listings.get(cwd) === reading) {
+          void this.keep(cwd, read);
         }
-      }
-      this.changed.fire(undefined);
-    });
+      }),
+    );
+    this.changed.fire(undefined);
   }
 
   async loadMore(element: MoreElement): Promise<void> {
-    const { list } = element;
+    const list = (await this.listings.get(element.list.cwd)) ?? element.list; // it may have been read anew
     const page = await this.ask(list.cwd, PAGE, list.nextCursor);
     list.sessions = [...list.sessions, ...page.sessions];
     list.nextCursor = page.nextCursor ?? undefined;
@@ -167,14 +172,20 @@ export class SessionsView implements vscode.TreeDataProvider<Element>, vscode.Di
     return item;
   }
 
+  private readAgain(): void {
+    this.listings.clear();
+    this.changed.fire(undefined);
+  }
+
   private listing(cwd: string | undefined): Promise<Listing> {
-    let list = this.listings.get(cwd);
-    if (!list) {
-      list = this.read(cwd, PAGE);
-      this.listings.set(cwd, list);
-      list.catch(() => this.listings.delete(cwd));
-    }
-    return list;
+    return this.listings.get(cwd) ?? this.keep(cwd, this.read(cwd, PAGE));
+  }
+
+  /** Keeps a listing until the next refresh; one that failed is read again when it is next asked for. */
+  private keep(cwd: string | undefined, reading: Promise<Listing>): Promise<Listing> {
+    this.listings.set(cwd, reading);
+    void reading.catch(() => this.listings.get(cwd) === reading && this.listings.delete(cwd));
+    return reading;
   }
 
   private async read(cwd: string | undefined, limit: number): Promise<Listing> {
@@ -208,7 +219,7 @@ export class SessionsView implements vscode.TreeDataProvider<Element>, vscode.Di
   }
 
   private refreshSoon(): void {
-    this.timer ??= setTimeout(() => this.refresh(), REFRESH_MS);
+    this.timer ??= setTimeout(() => void this.refresh(), REFRESH_MS);
   }
 
   private tellScope(): void {

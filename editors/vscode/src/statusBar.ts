@@ -1,7 +1,8 @@
 /** The gauge in the status bar: how full the current session's context is, and whether it is being compacted. */
 
 import * as vscode from "vscode";
-import type { OpenSession, OpenSessions } from "./model/openSessions";
+import type { OpenSessions } from "./model/openSessions";
+import type { OpenSession } from "./model/session";
 import type { Subscription } from "./model/signal";
 import { titleOf } from "./model/sessionRows";
 import { details, gauge, type Alarm } from "./model/status";

@@ -5,7 +5,7 @@ import type { Compaction } from "./compaction";
 import type { Daemon } from "./context";
 import type { Documents } from "./documents";
 import type { Row } from "./model/layout";
-import type { OpenSession } from "./model/openSessions";
+import type { OpenSession } from "./model/session";
 import { pickEntry, pickSession } from "./pick";
 import type { Element, SessionsView } from "./sessionsView";
 import type { TreeView } from "./treeView";

@@ -1,7 +1,8 @@
 /** The view “Session Tree”: the current session's entries and branches, kept in step with the daemon. */
 
 import * as vscode from "vscode";
-import type { OpenSession, OpenSessions } from "./model/openSessions";
+import type { OpenSessions } from "./model/openSessions";
+import type { OpenSession } from "./model/session";
 import { Layout, type EntryRow, type GroupRow, type Row } from "./model/layout";
 import { entryView, groupView, isMetadata, isToolResult, type Place, type RowView } from "./model/render";
 import type { Subscription } from "./model/signal";

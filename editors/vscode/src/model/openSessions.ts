@@ -14,49 +14,18 @@ import {
   type Notifications,
   type Problem,
   type ProblemsNotice,
-  type RunningCompaction,
   type SessionState,
   type SetLeafResult,
-  type Settings,
   type SettingsUpdate,
   type UsageNotice,
 } from "../protocol.gen";
 import { codeOf, isConnectionLost } from "./faults";
+import type { Closed, OfSession, OpenSession, Rest } from "./session";
 import { Signal } from "./signal";
 import { TreeModel } from "./tree";
-import type { Cancellation, Method, Params, Result, Send } from "./wire";
+import type { Cancellation, Params, Result, Send } from "./wire";
 
 type Opening = "session/create" | "session/open" | "session/continueRecent" | "session/fork";
-/** The requests about one session. */
-export type OfSession = { [M in Method]: Params<M> extends { sessionId: string } ? M : never }[Method];
-/** Their params, without the handle. */
-export type Rest<M extends Method> = Omit<Params<M>, "sessionId">;
-
-/** A session that is open here. The object stays the same for as long as it is open, its fields do not. */
-export interface OpenSession {
-  /** The daemon's handle; another one after a restart. */
-  id: string;
-  /** Null for a session in memory. */
-  path: string | null;
-  cwd: string;
-  name: string | null;
-  /** How the conversation begins; empty until the tree was read. */
-  firstMessage: string;
-  leafId: string | null;
-  revision: number;
-  epoch: string;
-  settings: Settings;
-  problems: readonly Problem[];
-  usage: ContextUsage | undefined;
-  /** The compaction that runs. */
-  compaction: CompactionNotice | RunningCompaction | undefined;
-}
-
-/** Why a session is no longer open: it was closed, its file was lost (`replaced`, …), or the daemon lost it. */
-export interface Closed {
-  readonly session: OpenSession;
-  readonly reason: string;
-}
 
 const ENDED = new Set<string>(["completed", "failed", "cancelled"]);
 

@@ -77,6 +77,8 @@ const NAMES: Record<string, string> = {
 
 const MESSAGES = new Set(["message", "compaction", "branch_summary", "custom_message"]);
 const GROUP_TITLE = 60;
+/** Labels that a group shows. */
+const GROUP_LABELS = 3;
 
 /** Entries that are no part of the conversation. They are left out unless they are asked for. */
 export function isMetadata(node: TreeNode): boolean {
@@ -137,26 +139,44 @@ export function entryView(row: EntryRow, model: TreeModel, layout: Layout, now: 
 
 /** A group of entries: what the user asked first in it, and when. */
 export function groupView(row: GroupRow, model: TreeModel, layout: Layout, now: Date): RowView {
-  const nodes = layout
-    .level(row.head)
-    .slice(row.start, row.end)
-    .flatMap(({ id }) => model.nodes.get(id) ?? []);
-  const first = nodes.find((node) => node.role === "user") ?? nodes[0];
-  const labels = nodes.flatMap((node) => (node.label ? [`[${firstLine(node.label, 20)}]`] : [])).slice(0, 3);
-  const title = `${row.start + 1} – ${row.end}`;
+  const { first, labels, isOnPath } = groupFacts(row, model, layout);
   const begins = first ? firstLine(textOf(first), GROUP_TITLE) : "";
-  const places = new Set(nodes.map((node) => placeOf(node.id, model)));
-  const place = (["leaf", "path", "summarised"] as const).find((one) => places.has(one)) ?? "aside";
   return {
-    label: title,
+    label: `${row.start + 1} – ${row.end}`,
     highlights: [],
     description: [...labels, begins, time(first?.timestamp, now)].filter(Boolean).join(" · "),
     icon: "layers",
-    iconColor: place === "path" ? "charts.foreground" : "disabledForeground",
-    place: place === "leaf" ? "path" : place,
+    iconColor: isOnPath ? undefined : "disabledForeground",
+    place: isOnPath ? "path" : "aside",
     tooltip: `${count(row.end - row.start, "entry", "entries")}, from ${literal(begins)}`,
     spoken: `entries ${row.start + 1} to ${row.end}, from ${begins}`,
   };
+}
+
+interface GroupFacts {
+  readonly first: TreeNode | undefined;
+  readonly labels: readonly string[];
+  /** Whether the context shows any of it. */
+  readonly isOnPath: boolean;
+}
+
+/** One pass, since groups of a long session are large. */
+function groupFacts(row: GroupRow, model: TreeModel, layout: Layout): GroupFacts {
+  const rows = layout.level(row.head);
+  const labels: string[] = [];
+  let first: TreeNode | undefined;
+  let isOnPath = false;
+  for (let at = row.start; at < row.end && labels.length < GROUP_LABELS; at += 1) {
+    const node = model.nodes.get(rows[at]?.id ?? "");
+    if (node?.label) {
+      labels.push(`[${firstLine(node.label, 20)}]`);
+    }
+    if (node?.role === "user") {
+      first ??= node;
+    }
+    isOnPath ||= node !== undefined && model.path().has(node.id) && !model.summarised().has(node.id);
+  }
+  return { first: first ?? model.nodes.get(rows[row.start]?.id ?? ""), labels, isOnPath };
 }
 
 export function placeOf(id: string, model: TreeModel): Place {

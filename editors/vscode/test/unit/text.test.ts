@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { shownBy, uriParts } from "../../src/model/documentUri";
 import { label, note, sessionName, userMessage } from "../../src/model/entries";
+import { isSessionHeader } from "../../src/model/header";
 import { contentLines, entryLines, fenced, messageLines } from "../../src/model/markdown";
 import { contextPage, entryPage, planPage, promptPage } from "../../src/model/pages";
 import { baseName, sessionView, titleOf } from "../../src/model/sessionRows";
@@ -282,6 +283,16 @@ describe("documents", () => {
       problems: [{ path: "/x", kind: "unreadable", message: "no --> way" }],
     });
     assert.equal(page.text, "<!-- /x: no — way -->\nYou work here.\n");
+  });
+});
+
+describe("session files", () => {
+  it("are told by their headers", () => {
+    assert.ok(isSessionHeader('{"type":"session","version":3,"id":"x"}'));
+    assert.ok(isSessionHeader('\uFEFF{ "id": "x", "type" : "session" }'));
+    assert.ok(!isSessionHeader('{"type":"message"}'));
+    assert.ok(!isSessionHeader('say "type":"session"'));
+    assert.ok(!isSessionHeader(""));
   });
 });
 

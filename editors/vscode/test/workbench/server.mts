@@ -19,7 +19,7 @@ const QUIET = {
 };
 const FLAGS = [
   ...["--without-connection-token", "--accept-server-license-terms", "--telemetry-level", "off"],
-  ...["--disable-workspace-trust", "--reconnection-grace-time", "1"],
+  ...["--reconnection-grace-time", "1"],
   // Else the path comes from a login shell, and ours is lost.
   "--force-disable-user-env",
 ];
@@ -31,6 +31,8 @@ export interface Options {
   environment?: Record<string, string>;
   /** Without a `pid` on the path. */
   withoutDaemon?: boolean;
+  /** Asks whether the authors of a folder are to be trusted. */
+  asksForTrust?: boolean;
   /** Runs tests inside the extension host. Such a workbench shows no notifications and asks nothing. */
   runsTests?: boolean;
 }
@@ -46,7 +48,9 @@ export class Server {
   constructor(place: Place, name: string, options: Options = {}) {
     this.data = place.made(`${name}-data`);
     this.extensions = place.made(`${name}-extensions`);
-    this.flags = options.runsTests ? [...FLAGS, "--enable-smoke-test-driver"] : FLAGS;
+    const runsTests = options.runsTests ? ["--enable-smoke-test-driver"] : [];
+    const trusts = options.asksForTrust ? [] : ["--disable-workspace-trust"];
+    this.flags = [...FLAGS, ...runsTests, ...trusts];
     const machine = join(this.data, "data", "Machine");
     mkdirSync(machine, { recursive: true });
     writeFileSync(join(machine, "settings.json"), JSON.stringify({ ...QUIET, ...options.settings }));

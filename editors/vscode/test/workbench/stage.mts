@@ -36,9 +36,10 @@ class Stage {
     this.servers.push(this.server);
   }
 
-  /** Opens a window on a project; it closes with the test. */
-  async open(project: Project, server = this.server): Promise<Window> {
-    const window = await Window.open(this.browser, server.port, project.folder);
+  /** Opens a window on a project, or on the file of a workspace; it closes with the test. */
+  async open(project: Project | string, server = this.server): Promise<Window> {
+    const path = typeof project === "string" ? project : project.folder;
+    const window = await Window.open(this.browser, server.port, path);
     this.windows.push(window);
     return window;
   }

@@ -27,11 +27,13 @@ export class Window {
     this.page = page;
   }
 
-  static async open(browser: Browser, port: number, folder: string): Promise<Window> {
+  /** Opens a folder, or the file of a workspace of several. */
+  static async open(browser: Browser, port: number, path: string): Promise<Window> {
     const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
     const page = await context.newPage();
     page.setDefaultTimeout(PATIENCE_MS);
-    await page.goto(`http://127.0.0.1:${port}/?folder=${encodeURIComponent(folder)}`);
+    const kind = path.endsWith(".code-workspace") ? "workspace" : "folder";
+    await page.goto(`http://127.0.0.1:${port}/?${new URLSearchParams({ [kind]: path }).toString()}`);
     await page.locator(".activitybar .action-item").first().waitFor({ timeout: OPENING_MS });
     return new Window(page);
   }

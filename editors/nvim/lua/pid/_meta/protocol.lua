@@ -675,6 +675,7 @@
 ---| '"lineTooLong"' # A line is longer than an entry may be; it keeps its place, without a body.
 ---| '"tooDeep"' # A line is nested deeper than 1,000 levels.
 ---| '"notAnObject"' # A line is JSON, but no object.
+---| '"invalidUtf8"' # A line holds bytes that are not UTF-8; they go out as U+FFFD.
 ---| '"byteOrderMark"' # A byte order mark stands before an entry.
 ---| '"nulBytes"' # NUL bytes stand where a line should be.
 ---| '"missingId"' # An entry has no `id`; it was given one that is the same at every opening.
