@@ -116,13 +116,16 @@ class Store:
 
     def handles(self) -> dict[tuple[int, int], str]:
         """The handles of the open sessions by the device and inode of their files."""
-        residents = [resident for resident in self._sessions.values() if not resident.session.lost]
-        journals = [(resident.session.journal, resident.session.session_id) for resident in residents]
+        journals = [(resident.session.journal, resident.session.session_id) for resident in self.residents()]
         return {journal.identity: handle for journal, handle in journals if isinstance(journal, Journal)}
+
+    def residents(self) -> list[Resident]:
+        """The open sessions that are not lost."""
+        return [resident for resident in self._sessions.values() if not resident.session.lost]
 
     def orders(self) -> list[WriteOrder]:
         """The write orders of the sessions whose files are there."""
-        return [resident.order for resident in self._sessions.values() if not resident.session.lost]
+        return [resident.order for resident in self.residents()]
 
     async def create(self, params: CreateParams) -> Resident:
         """A new session, open: its file with the header at once, or one in memory.
