@@ -184,6 +184,8 @@ class Store:
             if task.done() and not task.cancelled():
                 return task.result()  # the cancellation came too late
             raise
+        finally:
+            del task  # an error's traceback has this frame, which must not lead back to the error
 
     async def _join(self, resident: Resident, path: str, params: OpenParams) -> bool:
         """Counts an opening of a resident session, if that is still the one of `path` once its file was read on.

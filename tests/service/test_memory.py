@@ -12,6 +12,7 @@ from pid.errors import PidError
 from pid.protocol import ContextParams, ForkParams, SettingsUpdate
 from pid.service import answers
 from pid.service.forking import fork
+from pid.service.store import Store
 from tests.service.daemon import append, make_store, move, open_path, user
 from tests.trees import session_bytes
 
@@ -68,7 +69,36 @@ async def test_a_closed_session_is_gone(tmp_path, use):
         await use(store, resident)
         del resident
         await store.close(handle)
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.01)
         assert session() is None
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("resident", [False, True])
+async def test_an_opening_that_fails_leaves_nothing(tmp_path, monkeypatch, resident):
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(session_bytes("u1 a1 u2 a2"))
+    store, read, seen = make_store(tmp_path), Store.read, []
+
+    async def noted(self, path):
+        session = await read(self, path)
+        seen.append(weakref.ref(session))
+        return session
+
+    monkeypatch.setattr(Store, "read", noted)
+    gc.collect()
+    gc.disable()
+    try:
+        handle = (await open_path(store, path)).session.session_id if resident else None
+        with pytest.raises(PidError):
+            await open_path(store, path, leaf_id="gone")
+        with pytest.raises(PidError):
+            await fork(store, ForkParams(path=str(path), entry_id="gone"))
+        if handle:
+            await store.close(handle)
+        await asyncio.sleep(0.01)
+        assert seen
+        assert [session() for session in seen] == [None] * len(seen)
     finally:
         gc.enable()
