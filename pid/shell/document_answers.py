@@ -73,8 +73,9 @@ def _where(text: bytes, line: int, start: int, stop: int) -> Where:
 
 
 def _entry_range(reading: Reading, row: int) -> Where:
-    line, start, stop = reading.span_of(row)
-    return _where(reading.lines[line], line, start, stop)
+    line, start, _ = reading.span_of(row)
+    first = units_before(reading.lines[line], start)
+    return Where(At(line, first), At(line, first + reading.widths[row]))
 
 
 def _header_range(reading: Reading) -> Where:

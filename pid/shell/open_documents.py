@@ -30,7 +30,6 @@ from pid.shell.lsp import (
     REQUESTS,
     CodeLens,
     DidChangeParams,
-    DidOpenParams,
     DocumentParams,
     DocumentSymbol,
     FoldingRange,
@@ -40,6 +39,7 @@ from pid.shell.lsp import (
     PublishDiagnostics,
     SymbolInformation,
 )
+from pid.shell.opening import read_opening
 from pid.shell.questions import AnswerError
 from pid.shell.rpc import RpcServer, after_response, listen
 
@@ -121,11 +121,9 @@ class OpenDocuments:
         self._thread.submit(work)
 
     def _opened(self, raw: msgspec.Raw) -> str:
-        document = decode_params(DidOpenParams, raw).text_document
-        uri = document.uri
-        known = self._open.get(uri) or self._closed.pop(uri, None) or Document(uri)
-        self._open[uri] = known
-        known.open(document.text, document.version)
+        uri, version, text = read_opening(raw)
+        document = self._open[uri] = self._open.get(uri) or self._closed.pop(uri, None) or Document(uri)
+        document.open(text, version)
         return uri
 
     def _changed(self, raw: msgspec.Raw) -> str:

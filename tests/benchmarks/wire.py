@@ -35,13 +35,13 @@ class TooLarge(Refused):
 class Daemon:
     """A daemon in a process of its own, ready once `initialize` was answered. Use it in a `with`."""
 
-    def __init__(self, command: Sequence[str] = SERVE) -> None:
+    def __init__(self, command: Sequence[str] = SERVE, capabilities: Params | None = None) -> None:
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self._process.stdin
         assert self._process.stdout
         self._out, self._in = self._process.stdin, self._process.stdout
         self._numbers = itertools.count(1)
-        self.request("initialize", {"processId": None, "capabilities": {}, "rootUri": None})
+        self.request("initialize", {"processId": None, "capabilities": capabilities or {}, "rootUri": None})
         self._send(framed({"jsonrpc": "2.0", "method": "initialized", "params": {}}))
 
     @property
