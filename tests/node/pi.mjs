@@ -90,6 +90,15 @@ async function plan(opened, settings) {
   };
 }
 
+/** What the preparation alone costs, in milliseconds of CPU. */
+async function prepare(opened, settings) {
+  const { prepareCompaction } = await load("compaction/index.js");
+  const before = process.cpuUsage();
+  const prepared = prepareCompaction(opened.getBranch(), { enabled: true, ...settings });
+  const { user, system } = process.cpuUsage(before);
+  return { firstKeptEntryId: prepared?.firstKeptEntryId, cpuMs: (user + system) / 1000 };
+}
+
 async function estimate(opened) {
   const compaction = await load("compaction/index.js");
   const { messages } = opened.buildSessionContext();
@@ -117,6 +126,7 @@ const OPERATIONS = {
   show: (request) => PARTS[request.part](session(request)),
   call: (request) => call(session(request), request.method, request.args),
   plan: (request) => plan(session(request), request.settings),
+  prepare: (request) => prepare(session(request), request.settings),
   estimate: (request) => estimate(session(request)),
   list: listing,
 };
