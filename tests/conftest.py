@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -28,6 +31,20 @@ def pi(npm: Npm, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pi]:
     process = Pi(npm, tmp_path_factory.mktemp("pi-home"))
     yield process
     process.stop()
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with a home of its own, and a `pid` command that is this source."""
+    command = tmp_path / "bin" / "pid"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m pid "$@"\n')
+    command.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{command.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).resolve().parents[1]))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PI_CODING_AGENT_DIR", str(tmp_path / "agent"))
+    return tmp_path
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

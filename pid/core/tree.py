@@ -150,7 +150,8 @@ class Tree:
     def is_on_path(self, row: int, leaf: int) -> bool:
         """Whether `row` is `leaf` or above it (ROOT is above everything)."""
         parents = self.parents
-        while leaf >= 0 and leaf != row:
+        lowest = max(row, 0) if self.in_order else 0  # in order, all that stands above a row comes before it
+        while leaf >= lowest and leaf != row:
             leaf = parents[leaf]
         return leaf == row
 

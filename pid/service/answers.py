@@ -25,7 +25,8 @@ from pid.protocol import (
     EntriesResult,
 )
 from pid.service.pages import Page, begin, cursor_at, damaged_cursor, page_of, slices
-from pid.service.payloads import Found, payload_of, pruned
+from pid.service.payloads import payload_of
+from pid.service.pruning import Found, pruned
 from pid.service.session import Session
 
 _Places = Iterator[tuple[int, int]]
@@ -116,7 +117,7 @@ async def build_context(session: Session, params: ContextParams) -> ContextResul
     if params.format != "anthropic" or params.prune_tool_results:
         found = await _messages(session, effect, warnings)
     if found is not None and params.prune_tool_results:
-        found = pruned(tree, found, params.prune_tool_results)
+        found = await pruned(tree, found, params.prune_tool_results)
     messages: list[Raw] | None = None
     payload: AnthropicPayload | None = None
     if params.format == "anthropic":
