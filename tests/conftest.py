@@ -14,7 +14,6 @@ from tests import npm as npm_module
 from tests.npm import Npm
 from tests.pi import Pi
 
-
 NOBODY = 65534
 
 
