@@ -84,7 +84,7 @@ async def show_context(args: Namespace, screen: Screen) -> int:
     facts.append(f"thinking {result.thinking_level}")
     screen.lines([[(" · ".join(facts), "bold")]])
     told = ((f"{warning.kind} {warning.entry_id or ''}".rstrip(), warning.message) for warning in result.warnings)
-    screen.lines([[(f"{what}: {message}", "yellow")] for what, message in told])
+    screen.lines(([(f"{what}: {message}", "yellow")] for what, message in told), cut=False)
     screen.lines([[]])
     screen.lines(transcript(result), cut=False)
     return 0
