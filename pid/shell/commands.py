@@ -66,10 +66,9 @@ def _command(
 
 
 def _tokens(text: str) -> int:
-    count = int(text)
-    if count < 0:
-        raise ValueError
-    return count
+    if not (text.isascii() and text.isdecimal()):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of tokens")
+    return int(text)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -64,8 +64,9 @@ from pid.service.summarizing import EXTRACTIVE, Summarizer
 from pid.service.writing import Plan, Written
 from pid.shell.compactions import Compactions
 from pid.shell.folders import workspace_folders
+from pid.shell.open_documents import OpenDocuments
 from pid.shell.rpc import RpcServer, after_response, register
-from pid.shell.whole_sessions import WholeSessions
+from pid.shell.whole_sessions import OPENING, WholeSessions
 
 
 class ClientOutlet:
@@ -99,14 +100,22 @@ class Daemon:
         self.store = Store(Places.of(os.environ), around, self.workshop())
         self.listings = Listings(self.store, lister, ())
         self.following: asyncio.Task[None] | None = None
+        self.documents = OpenDocuments(lambda: self.store, self.set_leaf)
         self.server = RpcServer(
-            "pid", __version__, on_initialize=self.initialize, on_shutdown=self.shutdown, max_message=max_message
+            "pid",
+            __version__,
+            on_initialize=self.initialize,
+            on_shutdown=self.shutdown,
+            features=self.documents.features,
+            max_message=max_message,
         )
+        self.documents.serve(self.server)
         outlet.server = self.server
         self.compactions = Compactions(self.server, lambda: self.store)
         whole = WholeSessions(self.server, lambda: self.store, lambda: self.listings)
         for method, handler in (self.handlers() | whole.handlers() | self.compactions.handlers()).items():
-            register(self.server, method, METHODS[method].params, handler)
+            told = self.documents.moving(handler) if method in OPENING else handler
+            register(self.server, method, METHODS[method].params, told)
 
     def handlers(self) -> dict[str, Callable[[Any], Awaitable[Any]]]:
         """The handler of each method."""
@@ -153,6 +162,7 @@ class Daemon:
         """Ends what does not end by itself; writes that were received are finished."""
         if self.following is not None:
             self.following.cancel()
+        self.documents.stop()
         await self.store.close_all()
         self.planners.shutdown(wait=False, cancel_futures=True)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.benchmarks.wire import Memory
+from tests.benchmarks.processes import Memory
 from tests.faults.conftest import sized
 from tests.faults.lines import message
 from tests.faults.peer import SERVE, Gone, Peer, Refused
