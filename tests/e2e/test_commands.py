@@ -280,6 +280,15 @@ def test_a_payload_shows_its_system_prompt_its_tools_and_what_was_mended(tmp_pat
     assert (payload["system"], [tool["name"] for tool in payload["tools"]]) == ("Be brief.", ["read", "bash"])
 
 
+@pytest.mark.parametrize("command", ["tree", "context", "doctor"])
+def test_what_is_nested_as_deep_as_files_may_be_is_shown(tmp_path: Path, command: str) -> None:
+    deep = "[" * 996 + "]" * 996
+    path = tmp_path / "deep.jsonl"
+    path.write_text(HEADER + '{"type":"message","id":"u1","message":{"role":"user","content":[%s]}}\n' % deep)
+    assert pid(command, path).stderr == ""
+    assert pid(command, "--json", path).stdout.startswith(("{", "["))
+
+
 def test_a_payload_is_shown_block_by_block() -> None:
     done = pid("context", "--format", "anthropic", str(SAMPLE))
     assert done.returncode == 0, done.stderr
