@@ -1,6 +1,7 @@
 """Agent messages for tests: small ones by hand, any ones by hypothesis, and the payload that is built from them."""
 
 import base64
+import json
 import struct
 import zlib
 from typing import Any
@@ -167,3 +168,8 @@ others = st.one_of(
     ),
 )
 conversations = st.lists(st.one_of(users, assistants, assistants, results, results, others), max_size=12)
+
+
+def utf8(value: Any) -> bytes:
+    """JSON as a file may hold it: what UTF-8 has no bytes for stands as an escape."""
+    return json.dumps(value).encode()

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests import npm as npm_module
 from tests.npm import Npm
 from tests.pi import Pi
+
+NOBODY = 65534
 
 
 @pytest.fixture(scope="session")
@@ -28,6 +34,34 @@ def pi(npm: Npm, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pi]:
     process = Pi(npm, tmp_path_factory.mktemp("pi-home"))
     yield process
     process.stop()
+
+
+@pytest.fixture
+def unprivileged() -> Iterator[Path]:
+    """A directory of one's own, without root's right to read everything."""
+    own = os.geteuid()
+    with tempfile.TemporaryDirectory() as directory:
+        if own == 0:
+            os.chown(directory, NOBODY, NOBODY)
+            os.seteuid(NOBODY)
+        try:
+            yield Path(directory).resolve()
+        finally:
+            os.seteuid(own)
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with a home of its own, and a `pid` command that is this source."""
+    command = tmp_path / "bin" / "pid"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m pid "$@"\n')
+    command.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{command.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).resolve().parents[1]))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PI_CODING_AGENT_DIR", str(tmp_path / "agent"))
+    return tmp_path
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

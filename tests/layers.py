@@ -62,6 +62,7 @@ HEAVY = frozenset({"anthropic", "tiktoken", "bpe_openai", "rich"})
 OPENERS: dict[str, str] = {
     "pid.adapters.journal": "session files, and nothing else opens one",
     "pid.adapters.fork_file": "the file of a fork, before it is a session",
+    "pid.adapters.naming": "the directory that a new session goes to, for its lock",
     "pid.adapters.files": "small text files of the user: context files, skills, settings",
     "pid.adapters.listing_index": "what listings keep in the cache directory",
     "pid.adapters.tokenizer": "the ranks that the package ships",

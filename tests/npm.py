@@ -1,4 +1,4 @@
-"""Where the tests find Node and its packages (pi, vscode-jsonrpc). It installs nothing.
+"""Where the tests find Node and its packages (pi, vscode-jsonrpc, Anthropic's SDK). It installs nothing.
 
 `tests/node/package.json` pins the packages; `npm ci --ignore-scripts` in that folder installs them. Another
 folder with the same packages can be named by `PID_NODE_MODULES`. pi needs Node 22.19; the package
@@ -18,7 +18,7 @@ import pytest
 
 HERE = Path(__file__).parent / "node"
 OLDEST_NODE = (22, 19)
-PACKAGES = ("@earendil-works/pi-coding-agent", "vscode-jsonrpc")
+PACKAGES = ("@anthropic-ai/sdk", "@earendil-works/pi-coding-agent", "vscode-jsonrpc")
 INSTALL = "run `npm ci --ignore-scripts` in tests/node, or set PID_NODE_MODULES"
 
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import json
 import os
-import select
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any, cast
 
+from tests.lines import Ended, Lines
 from tests.npm import HERE, Npm
 
 Json = dict[str, Any]
@@ -54,7 +53,7 @@ class Pi:
         self._npm = npm
         self._env = os.environ | {"HOME": str(home), "PI_CODING_AGENT_DIR": str(home / "agent")}
         self._process: Any = None
-        self._pending = bytearray()
+        self._lines: Lines | None = None
         self._handles = 0
 
     @property
@@ -70,8 +69,7 @@ class Pi:
         self._process.wait()
         self._process.stdin.close()
         self._process.stdout.close()
-        self._process = None
-        self._pending.clear()
+        self._process = self._lines = None
 
     def open(self, path: Path) -> PiSession:
         return self._opened("open", path=str(path))
@@ -102,6 +100,7 @@ class Pi:
         """The reply's line as it came, for figures: parsing 24 MB here would count as pi's time."""
         if self._process is None:
             self._process = self._npm.spawn(HERE / "pi.mjs", str(self._npm.modules), env=self._env)
+            self._lines = Lines(self._process.stdout)
         self._process.stdin.write(json.dumps({"op": op, **params}).encode() + b"\n")
         self._process.stdin.flush()
         return self._line(op)
@@ -112,22 +111,15 @@ class Pi:
         return PiSession(self, self._handles, Path(result["path"]), result["sessionId"])
 
     def _line(self, op: str) -> bytes:
-        deadline = time.monotonic() + self.timeout
-        stdout: IO[bytes] = self._process.stdout
-        searched = 0
-        while (end := self._pending.find(b"\n", searched)) < 0:
-            searched = len(self._pending)
-            left = deadline - time.monotonic()
-            if left <= 0 or not select.select([stdout], [], [], left)[0]:
-                self.stop()
-                raise PiHung(f"pi gave no answer to {op} in {self.timeout} s")
-            if not (chunk := os.read(stdout.fileno(), 1 << 20)):
-                self.stop()
-                raise PiHung(f"pi ended at {op}; its reason stands on stderr")
-            self._pending += chunk
-        line = bytes(self._pending[:end])
-        del self._pending[: end + 1]
-        return line
+        assert self._lines
+        try:
+            return self._lines.next(self.timeout)
+        except TimeoutError:
+            self.stop()
+            raise PiHung(f"pi gave no answer to {op} in {self.timeout} s") from None
+        except Ended:
+            self.stop()
+            raise PiHung(f"pi ended at {op}; its reason stands on stderr") from None
 
 
 @dataclass(frozen=True)
@@ -166,6 +158,12 @@ class PiSession:
         """pi's preparation of a compaction with its own estimate; None where it has nothing to compact."""
         settings = {"keepRecentTokens": keep_recent_tokens, "reserveTokens": reserve_tokens}
         return cast(Json | None, self.pi.ask("plan", session=self.handle, settings=settings).result)
+
+    def prepared_in(self, keep_recent_tokens: int, reserve_tokens: int = 16384) -> float:
+        """The milliseconds of CPU that pi's preparation alone takes, the second time."""
+        settings = {"keepRecentTokens": keep_recent_tokens, "reserveTokens": reserve_tokens}
+        found = [self.pi.ask("prepare", session=self.handle, settings=settings).result for _ in range(2)]
+        return float(found[-1]["cpuMs"])
 
     def estimate(self) -> Json:
         """pi's token estimate of the context, and of each of its messages."""

@@ -9,12 +9,14 @@ const pure = {
 };
 
 export default defineConfig(
-  { ignores: ["dist/**", "out/**", "src/protocol.gen.ts", "test/workbench/**"] },
+  { ignores: ["dist/**", "out/**", "src/protocol.gen.ts"] },
   js.configs.recommended,
   {
-    files: ["**/*.ts"],
+    files: ["**/*.ts", "**/*.mts"],
     extends: [tseslint.configs.strictTypeChecked, tseslint.configs.stylisticTypeChecked],
-    languageOptions: { parserOptions: { project: ["./tsconfig.json", "./test/tsconfig.json"] } },
+    languageOptions: {
+      parserOptions: { project: ["./tsconfig.json", "./test/tsconfig.json", "./test/workbench/tsconfig.json"] },
+    },
     rules: {
       "@typescript-eslint/restrict-template-expressions": ["error", { allowNumber: true }],
       "@typescript-eslint/no-confusing-void-expression": ["error", { ignoreArrowShorthand: true }],
@@ -25,9 +27,9 @@ export default defineConfig(
     },
   },
   {
-    files: ["test/**/*.ts"],
+    files: ["test/**/*.ts", "test/**/*.mts"],
     rules: { "max-lines-per-function": "off", "@typescript-eslint/no-floating-promises": "off" },
   },
-  { files: ["scripts/**"], languageOptions: { globals: { process: "readonly" } } },
+  { files: ["scripts/**", "test/run.mjs"], languageOptions: { globals: { process: "readonly" } } },
   pure,
 );

@@ -40,6 +40,10 @@ class Places:
         session = session_dir or environment.get("PI_CODING_AGENT_SESSION_DIR")
         return cls(agent, _absolute(session) if session else None, SettingsFiles(agent, trusted_roots))
 
+    def trusts(self, cwd: str) -> bool:
+        """Whether a project's own files may be read."""
+        return self.files is None or self.files.trusts(cwd)
+
     def directory(self, cwd: str, session_dir: str | None = None) -> str:
         """Where the sessions of a working directory are."""
         named = self.files.session_dir(cwd) if self.files and not (session_dir or self.session_dir) else None

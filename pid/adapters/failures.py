@@ -24,10 +24,11 @@ def read_failed(path: str, error: OSError) -> ReadFailed:
     return ReadFailed(f"{path} could not be read: {said(error)}.", errno=error.errno, path=path)
 
 
-def write_failed(path: str, error: OSError, *, gone: bool = True) -> WriteFailed:
-    """The error for a write that the system refused; `gone`: nothing of it remains in the file."""
+def write_failed(path: str, error: OSError | int | None, *, gone: bool = True) -> WriteFailed:
+    """The error for a write that the system refused (`error` may be its number); `gone`: nothing of it remains."""
+    known = error if isinstance(error, OSError) else OSError(error, "the system refused it")
     outcome, what = ("notWritten", "Nothing was written") if gone else ("unknown", "A part only was written")
-    return WriteFailed(f"{what} to {path}: {said(error)}.", errno=error.errno, outcome=outcome)
+    return WriteFailed(f"{what} to {path}: {said(known)}.", errno=known.errno, outcome=outcome)
 
 
 def sync_failed(path: str, error: OSError) -> WriteFailed:

@@ -14,7 +14,7 @@ from typing import Final
 
 from pid.adapters.failures import write_failed
 from pid.adapters.held import Held, HeldBytes
-from pid.adapters.journal import make_directory, sync_directory, sync_file
+from pid.adapters.journal import make_directory, remove, sync_directory, sync_file
 from pid.errors import SessionExists
 
 CHUNK: Final = 8 << 20
@@ -27,12 +27,15 @@ _NO_LINKS: Final = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno
 
 
 class ForkFile:
-    """See the module. To be ended with `publish` or `discard`; not thread-safe."""
+    """See the module. To be ended with `discard`, behind `finish` and `publish` or without; not thread-safe.
+
+    `path` is where it is to stand, `hidden` where it stands until then.
+    """
 
     def __init__(self, path: str, hidden: str, descriptor: int) -> None:
         self.path = path
         self.size = 0
-        self._hidden = hidden
+        self.hidden = hidden
         self._fd = descriptor
         self._waiting: list[bytes] = []
         self._waiting_size = 0
@@ -80,40 +83,42 @@ class ForkFile:
             start += self._copy_some(held, start, min(CHUNK, end - start))
         self.size += size
 
-    def publish(self) -> None:
-        """Makes the file durable and gives it its name. Raises `SessionExists`, `WriteFailed`."""
+    def finish(self) -> None:
+        """Makes the file whole and durable. Raises `WriteFailed`."""
         self._flush()
-        named = False
         try:
             sync_file(self._fd)
+        except OSError as error:
+            raise write_failed(self.path, error) from None
+
+    def publish(self) -> None:
+        """Gives the finished file its name, durably. Raises `SessionExists`, `WriteFailed`."""
+        named = False
+        try:
             self._take_name()
             named = True
             sync_directory(os.path.dirname(self.path))
         except FileExistsError:
             raise _exists(self.path) from None
         except OSError as error:
-            if named:
-                os.unlink(self.path)
-            raise write_failed(self.path, error) from None
-        self.discard()
+            raise write_failed(self.path, error, gone=not named or remove(self.path)) from None
 
     def discard(self) -> None:
         """Ends it: what has no name of its own is gone."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
-            with contextlib.suppress(OSError):
-                os.unlink(self._hidden)
+            remove(self.hidden)
 
     def _take_name(self) -> None:
         try:
-            os.link(self._hidden, self.path)
+            os.link(self.hidden, self.path)
         except OSError as error:
             if error.errno not in _NO_LINKS:
                 raise
             if os.path.lexists(self.path):  # without links there is no such step: names are unique by themselves
                 raise FileExistsError from None
-            os.rename(self._hidden, self.path)
+            os.rename(self.hidden, self.path)
 
     def _copy_some(self, held: Held, start: int, size: int) -> int:
         if self._kernel_copies:

@@ -133,8 +133,8 @@ class Journal:
         return journal
 
     @classmethod
-    def create(cls, path: str, header: bytes, taken: Container[str]) -> "Journal":
-        """Makes the file with its header line, durably: mode 0600, missing directories 0700.
+    def create(cls, path: str, lines: bytes, taken: Container[str]) -> "Journal":
+        """Makes the file with its header line, and what stands behind that, durably: mode 0600, directories 0700.
 
         Raises `SessionExists` and `WriteFailed`; nothing stays behind after a failure.
         """
@@ -147,11 +147,13 @@ class Journal:
             raise write_failed(path, error) from None
         journal = cls(os.path.realpath(path), fd, writable=True, taken=taken)
         try:
-            journal.write(header)
+            journal.write(lines)
             journal.sync()
-        except BaseException:
+        except BaseException as error:
             journal.close()
-            os.unlink(path)
+            gone = remove(path)
+            if isinstance(error, WriteFailed):
+                raise write_failed(path, error.details["errno"], gone=gone) from None
             raise
         return journal
 
@@ -181,8 +183,7 @@ class Journal:
     def discard(self) -> None:
         """Closes a draft and removes it."""
         self.close()
-        with contextlib.suppress(OSError):
-            os.unlink(self.path)
+        remove(self.path)
 
     def close(self) -> None:
         """Gives the descriptor back, and with it any lock."""
@@ -446,6 +447,17 @@ def sync_directory(path: str) -> None:
     except OSError as error:
         if error.errno not in _NO_DIRECTORY_SYNC:
             raise
+
+
+def remove(path: str) -> bool:
+    """Takes back a file that was made a moment ago; whether it is gone."""
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return True
 
 
 def _open_fd(path: str) -> tuple[int, bool]:

@@ -141,6 +141,9 @@ def raw(value: Any) -> msgspec.Raw:
     return msgspec.Raw(msgspec.json.encode(value))
 
 
-def plain(json: msgspec.Raw) -> Any:
-    """Raw JSON of an answer as a value. The `Raw` itself shows bytes of the whole answer and keeps it alive."""
-    return msgspec.json.decode(json)
+def plain(part: msgspec.Raw | Wire | None) -> Any:
+    """A part of an answer as a value of dicts and lists: raw JSON, or a wire type such as the `payload` of a context.
+
+    A `Raw` itself shows bytes of the whole answer and keeps it alive.
+    """
+    return msgspec.json.decode(part) if isinstance(part, msgspec.Raw) else msgspec.to_builtins(part)

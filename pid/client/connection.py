@@ -42,7 +42,8 @@ class Connection:
         self._fault: str | None = None
 
     async def call(self, method: str, params: object, result: type[R]) -> R:
-        """Raises `PidError`s, `DaemonGone`, and msgspec's ValidationError for an answer of another type."""
+        """Raises `PidError`s, `DaemonGone`, msgspec's ValidationError for an answer of another type, and
+        RecursionError for one that is nested deeper than Python's stack has room for."""
         call_id = next(self._ids)
         body = envelope.request(call_id, method, params)
         if len(body) > self.max_bytes:
@@ -91,7 +92,7 @@ class Connection:
         elif isinstance(event, Body):
             try:
                 incoming = envelope.decode(event.data)
-            except msgspec.DecodeError as error:
+            except (msgspec.DecodeError, RecursionError) as error:
                 self._give_up(f"it sent what is no message: {error}")
             else:
                 self._take(incoming)

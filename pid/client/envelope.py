@@ -1,6 +1,7 @@
 """JSON-RPC's envelope, from the client's side: the bytes of what goes out, and what came in, by kind."""
 
-from typing import Any
+import re
+from typing import Any, Final
 
 import msgspec
 
@@ -36,8 +37,24 @@ class _Error(Wire, tag_field="jsonrpc", tag="2.0"):
     error: ErrorAnswer
 
 
-decode = msgspec.json.Decoder(Incoming).decode
+_decode = msgspec.json.Decoder(Incoming).decode
+_is_result: Final = re.compile(rb'\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d+)\s*,\s*"result"\s*:').match
 _encode = msgspec.json.Encoder().encode
+
+
+def decode(data: bytes | bytearray) -> Incoming:
+    """Any message. A result that is nested deeper than Python's stack has room for fails its own call, not this.
+
+    Raises msgspec's DecodeError, and RecursionError for any other message of that kind.
+    """
+    try:
+        return _decode(data)
+    except RecursionError:
+        head = _is_result(data)
+        if head is None:
+            raise
+        text = bytes(data)
+        return Incoming(id=int(head[1]), result=msgspec.Raw(text[head.end() : text.rindex(b"}")]))
 
 
 def request(call_id: Id, method: str, params: object) -> bytes:

@@ -39,7 +39,7 @@ class CallIds:
         call_id = fit_id(original)
         while call_id in self._given:
             count = self._repeats[original] = self._repeats.get(original, 1) + 1
-            call_id = fit_id(f"{original}#{count}")
+            call_id = repeated_id(original, str(count))
         self._given[call_id] = original, entry_id
         return call_id
 
@@ -50,12 +50,15 @@ class CallIds:
         return self._given[call_id][1]
 
 
+def repeated_id(original: str, number: str) -> str:
+    """The id for the second, third, … call that bears `original`."""
+    return fit_id(f"{original}#{number}")
+
+
 _repeat_in: Final = re.compile(r".*_(\d+)_[0-9a-f]{16}").fullmatch
 
 
-def is_sent_for(call_id: str, original: str) -> bool:
-    """Whether `CallIds` may have given this id to a call that bears `original`."""
-    if call_id == original or call_id == fit_id(original):
-        return True
+def repeat_number(call_id: str) -> str | None:
+    """The number in an id that `repeated_id` may have given."""
     repeat = _repeat_in(call_id)
-    return repeat is not None and fit_id(f"{original}#{repeat[1]}") == call_id
+    return repeat and repeat[1]

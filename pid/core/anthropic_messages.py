@@ -5,13 +5,17 @@ What the API said comes out again in the next payload. What pi's form has no pla
 `cache_control` marks belong to a request, not to a message, and are not stored.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from pid.core.agent_message import AgentMessage, ToolCall, read
-from pid.core.anthropic_ids import is_sent_for
+import msgspec
+from msgspec import Raw
+
+from pid.core.anthropic_calls import NO_CALLS, Call, TurnCalls
+from pid.core.splice import members
+from pid.entries import read_body
 from pid.errors import InvalidParams
-from pid.protocol import ContextWarning, ModelRef
+from pid.protocol import ModelRef
 
 Json = dict[str, Any]
 PROVIDER: Final = "anthropic"
@@ -30,65 +34,58 @@ SAYS_NOTHING: Final[tuple[Any, ...]] = (None, [], {}, {"type": "direct"})
 """Values of fields that the API fills in when there is nothing to say (`caller` of a tool call, `citations`)."""
 _SAME_MEANING: Final = frozenset({"end_turn", "tool_use", "max_tokens"})
 
+MAX_COUNT: Final = 2**53
+"""No usage is larger: JavaScript counts no further."""
 
 Kept = list[tuple[str, str]]
 """What is told of a message: `rawKept` and what it was, or `orphanToolResult`."""
 
 
-class Call(NamedTuple):
-    """A tool call as the session names it."""
-
-    id: str
-    name: str
-
-
 class Stored(NamedTuple):
-    """`entries`: `message` entries, to be appended in this order in one write; `warnings`: what is not sent again."""
+    """An agent message for an entry of its own, and what of it is not sent again."""
 
-    entries: list[Json]
-    warnings: list[ContextWarning]
+    message: Json
+    told: Kept
 
 
-def stored_entries(
-    message: Mapping[str, Any],
-    now_ms: int,
-    *,
-    model: ModelRef | None = None,
-    find: Callable[[str], Call | None] = lambda call_id: None,
-) -> Stored:
-    """The entries for a raw API message: one, or several for the user's with tool results.
+_texts_of_elements: Final = msgspec.json.Decoder(list[Raw]).decode
 
-    `model` is who wrote an assistant's reply, if not Anthropic's model that it names. `find` gives the call that a
-    `tool_use_id` stands for (see `find_call`). Raises `InvalidParams` (`data.path`: `message.…`) for what is no
-    message of the API.
+
+def read_message(raw: bytes) -> Json:
+    """A raw API message (clean JSON) as a dict; the inputs of tool calls stay the text that they are, as `Raw`.
+
+    Raises `DamagedLine` for what is no object, and RecursionError for inputs deeper than Python's stack.
+    """
+    message = read_body(raw)
+    content = message.get("content")
+    calls = [at for at, block in enumerate(content) if _has_input(block)] if isinstance(content, list) else []
+    texts = _texts_of_elements(members(raw)["content"]) if calls else []
+    for at in calls:
+        message["content"][at]["input"] = Raw(members(texts[at])["input"])
+    return message
+
+
+def _has_input(block: Any) -> bool:
+    return isinstance(block, dict) and isinstance(block.get("input"), dict)
+
+
+def stored_messages(
+    message: Mapping[str, Any], now_ms: int, *, model: ModelRef | None = None, calls: TurnCalls = NO_CALLS
+) -> list[Stored]:
+    """The agent messages for a raw API message: one, or several for the user's with tool results, in their order.
+
+    `model` is who wrote an assistant's reply, if not Anthropic's model that it names. `calls` are those that tool
+    results may answer. Raises `InvalidParams` (`data.path`: `message.…`) for what is no message of the API.
     """
     kept: Kept = []
     role = message.get("role")
     if role == "assistant":
-        messages = [_assistant(message, now_ms, model, kept)]
-    elif role == "user":
-        messages = list(_user(message, now_ms, find, kept))
-    elif role == "system":
-        messages = [{"role": "system", "content": _content(message, _SYSTEM, kept), "timestamp": now_ms}]
-    else:
-        raise InvalidParams("message.role: user, assistant or system is expected", path="message.role")
-    told = [ContextWarning(kind=kind, message=detail) for kind, detail in dict.fromkeys(kept)]
-    return Stored([{"type": "message", "message": message} for message in messages], told)
-
-
-def find_call(call_id: str, newest_first: Iterable[AgentMessage]) -> Call | None:
-    """The call that was sent under this id, looked for in the messages of a path from its end.
-
-    Of two calls that bear one id in the same message, only the id that was sent tells them apart: it is kept.
-    """
-    for message in newest_first:
-        known = read(message, lambda kind, detail: None)
-        calls = [block for block in known.blocks if type(block) is ToolCall]
-        for call in calls if known.role == "assistant" else ():
-            if is_sent_for(call_id, call.id):
-                alone = sum(other.id == call.id for other in calls) == 1
-                return Call(call.id if alone else call_id, call.name)
-    return None
+        return [Stored(_assistant(message, now_ms, model, kept), kept)]
+    if role == "user":
+        return list(_user(message, now_ms, calls))
+    if role == "system":
+        return [Stored({"role": "system", "content": _content(message, _SYSTEM, kept), "timestamp": now_ms}, kept)]
+    raise _refused("message.role", "user, assistant or system is expected")
 
 
 def _assistant(message: Mapping[str, Any], now_ms: int, model: ModelRef | None, kept: Kept) -> Json:
@@ -96,9 +93,9 @@ def _assistant(message: Mapping[str, Any], now_ms: int, model: ModelRef | None, 
     says_model = message.get("model")
     if model is None:
         if not isinstance(says_model, str):
-            raise InvalidParams("model: the message names no model", path="model")
+            raise _refused("model", "the message names no model")
         model = ModelRef(provider=PROVIDER, model_id=says_model)
-    reason = message.get("stop_reason")
+    reason = _text_or_none(message, "stop_reason")
     stored: Json = {
         "role": "assistant",
         "content": content,
@@ -106,11 +103,11 @@ def _assistant(message: Mapping[str, Any], now_ms: int, model: ModelRef | None, 
         "provider": model.provider,
         "model": model.model_id,
         "usage": _usage(message.get("usage")),
-        "stopReason": "aborted" if reason is None else STOP_REASONS.get(str(reason), "stop"),
+        "stopReason": "aborted" if reason is None else STOP_REASONS.get(reason, "stop"),
         "timestamp": now_ms,
     }
     more = {
-        "responseId": message.get("id"),
+        "responseId": _text_or_none(message, "id"),
         "responseModel": says_model if says_model != model.model_id else None,
         "rawStopReason": None if reason in _SAME_MEANING else reason,
         "errorMessage": _refusal(message) if reason == "refusal" else None,
@@ -133,8 +130,8 @@ def _usage(usage: Any) -> Json:
     if usage is None:
         usage = {}
     if not isinstance(usage, dict):
-        raise InvalidParams("message.usage: an object is expected", path="message.usage")
-    counts = {ours: _count(usage, theirs) for ours, theirs in _COUNTS.items()}
+        raise _refused("message.usage", "an object is expected")
+    counts = {ours: _count(usage, theirs, "message.usage") for ours, theirs in _COUNTS.items()}
     parts = {ours: _part(usage, *place) for ours, place in _PARTS.items()}
     stored: Json = {**counts, **{ours: count for ours, count in parts.items() if count}}
     stored["totalTokens"] = sum(counts.values())
@@ -160,51 +157,60 @@ _PARTS: Final = {
 
 def _part(usage: Json, holder: str, name: str) -> int:
     found = usage.get(holder)
-    return _count(found, name) if isinstance(found, dict) else 0
+    return _count(found, name, f"message.usage.{holder}") if isinstance(found, dict) else 0
 
 
-def _count(usage: Json, name: str) -> int:
-    count = usage.get(name) or 0
-    if not isinstance(count, int) or isinstance(count, bool) or count < 0:
-        raise InvalidParams(f"message.usage.{name}: a count is expected", path=f"message.usage.{name}")
+def _count(usage: Json, name: str, path: str) -> int:
+    count = 0 if usage.get(name) is None else usage[name]
+    if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= MAX_COUNT:
+        raise _refused(f"{path}.{name}", "a count is expected")
     return count
 
 
-def _user(message: Mapping[str, Any], now_ms: int, find: Callable[[str], Call | None], kept: Kept) -> Iterator[Json]:
-    if isinstance(message.get("content"), str):
-        yield {"role": "user", "content": message["content"], "timestamp": now_ms}
+def _user(message: Mapping[str, Any], now_ms: int, calls: TurnCalls) -> Iterator[Stored]:
+    def heard(content: str | list[Json], kept: Kept) -> Stored:
+        return Stored({"role": "user", "content": content, "timestamp": now_ms}, kept)
+
+    content = message.get("content")
+    if isinstance(content, str):
+        yield heard(content, [])
         return
-    heard: list[Json] = []
+    said: list[Json] = []
+    kept: Kept = []
     results = 0
     for at, block in enumerate(_blocks(message, "message")):
         if block.get("type") != "tool_result":
-            heard.append(_block(block, f"message.content.{at}", _USER, kept))
+            said.append(_block(block, f"message.content.{at}", _USER, kept))
             continue
-        if heard:
-            yield {"role": "user", "content": heard, "timestamp": now_ms}
-            heard = []
+        if said:
+            yield heard(said, kept)
+            said, kept = [], []
         results += 1
-        yield _tool_result(block, f"message.content.{at}", now_ms, find, kept)
-    if heard or not results:
-        yield {"role": "user", "content": heard, "timestamp": now_ms}
+        yield _tool_result(block, f"message.content.{at}", now_ms, calls)
+    if said or not results:
+        yield heard(said, kept)
 
 
-def _tool_result(block: Json, path: str, now_ms: int, find: Callable[[str], Call | None], kept: Kept) -> Json:
+def _tool_result(block: Json, path: str, now_ms: int, calls: TurnCalls) -> Stored:
+    kept: Kept = []
     call_id = _field(block, "tool_use_id", path)
-    call = find(call_id)
+    is_error = block.get("is_error")
+    if not isinstance(is_error, bool | None):
+        raise _refused(f"{path}.is_error", "true or false is expected")
+    call = calls.find(call_id)
     if call is None:
-        kept.append(("orphanToolResult", f"The tool result of {call_id} answers no call on this path."))
+        kept.append(("orphanToolResult", f"The tool result of {call_id} answers no call of the assistant's last turn."))
         call = Call(call_id, "")
     stored = {
         "role": "toolResult",
         "toolCallId": call.id,
         "toolName": call.name,
         "content": _content(block, _USER, kept, path) if block.get("content") is not None else [],
-        "isError": block.get("is_error") is True,
+        "isError": is_error is True,
         "timestamp": now_ms,
     }
     raw = _rest(block, frozenset({"type", "tool_use_id", "content", "is_error", "cache_control"}), "tool_result.", kept)
-    return stored | ({"_raw": raw} if raw else {})
+    return Stored(stored | ({"_raw": raw} if raw else {}), kept)
 
 
 def _content(holder: Mapping[str, Any], readers: "Readers", kept: Kept, path: str = "message") -> list[Json]:
@@ -218,10 +224,10 @@ def _content(holder: Mapping[str, Any], readers: "Readers", kept: Kept, path: st
 def _blocks(holder: Mapping[str, Any], path: str) -> list[Json]:
     content = holder.get("content")
     if not isinstance(content, list):
-        raise InvalidParams(f"{path}.content: a text or blocks are expected", path=f"{path}.content")
+        raise _refused(f"{path}.content", "a text or blocks are expected")
     for at, block in enumerate(content):
         if not isinstance(block, dict):
-            raise InvalidParams(f"{path}.content.{at}: a block is expected", path=f"{path}.content.{at}")
+            raise _refused(f"{path}.content.{at}", "a block is expected")
     return content
 
 
@@ -230,8 +236,9 @@ def _block(block: Json, path: str, readers: "Readers", kept: Kept) -> Json:
     reader = readers.get(kind) if isinstance(kind, str) else None
     stored = reader.read(block, path) if reader else None
     if reader is None or stored is None:
-        kept.append(("rawKept", f"A block of the type {kind} is kept under `_raw`, and not sent again."))
-        return {"type": "text", "text": f"[A block of the type {kind}, kept in the session.]", "_raw": block}
+        name = kind if isinstance(kind, str) else "(none)"
+        kept.append(("rawKept", f"A block of the type {name} is kept under `_raw`, and not sent again."))
+        return {"type": "text", "text": f"[A block of the type {name}, kept in the session.]", "_raw": block}
     raw = _rest(block, reader.fields, f"{kind}.", kept)
     return stored | ({"_raw": raw} if raw else {})
 
@@ -253,7 +260,7 @@ def _text(block: Json, path: str) -> Json:
 def _image(block: Json, path: str) -> Json | None:
     source = block.get("source")
     if not isinstance(source, dict):
-        raise InvalidParams(f"{path}.source: an object is expected", path=f"{path}.source")
+        raise _refused(f"{path}.source", "an object is expected")
     if source.get("type") != "base64":
         return None
     data, media_type = _field(source, "data", f"{path}.source"), _field(source, "media_type", f"{path}.source")
@@ -270,8 +277,8 @@ def _redacted(block: Json, path: str) -> Json:
 
 
 def _tool_use(block: Json, path: str) -> Json:
-    if not isinstance(block.get("input"), dict):
-        raise InvalidParams(f"{path}.input: an object is expected", path=f"{path}.input")
+    if not isinstance(block.get("input"), dict | Raw):
+        raise _refused(f"{path}.input", "an object is expected")
     named = {"id": _field(block, "id", path), "name": _field(block, "name", path)}
     return {"type": "toolCall", **named, "arguments": block["input"]}
 
@@ -290,11 +297,19 @@ _ASSISTANT: Final[Readers] = {
 }
 
 
-def _field(holder: Json, name: str, path: str) -> str:
+def _field(holder: Mapping[str, Any], name: str, path: str) -> str:
     value = holder.get(name)
     if not isinstance(value, str):
-        raise InvalidParams(f"{path}.{name}: a text is expected", path=f"{path}.{name}")
+        raise _refused(f"{path}.{name}", "a text is expected")
     return value
+
+
+def _text_or_none(message: Mapping[str, Any], name: str) -> str | None:
+    return None if message.get(name) is None else _field(message, name, "message")
+
+
+def _refused(path: str, why: str) -> InvalidParams:
+    return InvalidParams(f"{path}: {why}", path=path)
 
 
 def _rest(holder: Mapping[str, Any], known: frozenset[str], prefix: str, kept: Kept) -> Json:

@@ -5,6 +5,8 @@ the rules of `session/append` (1008), and stored as they came.
 """
 
 import json
+import re
+from collections import Counter
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
@@ -17,22 +19,15 @@ from pid.protocol import NewEntry, decode_value
 
 _RESERVED_CUSTOM: Final = LEAF_MARKER.split(".")[0] + "."
 _NAMING_TYPES: Final = frozenset({"label", "context_edit"})
+_OWN_KEYS: Final = frozenset({"type", "id", "timestamp"})
+_NAME = re.compile(rb'[ \t\r\n,]*("(?:[^"\\]++|\\.)*+")[ \t\r\n]*:[ \t\r\n]*', re.DOTALL)
 
 
 _ABSENT: Final = msgspec.Raw(b"")
 
 
-class _Fields(msgspec.Struct, rename="camel"):
-    """The fields that the rules look at, whatever they hold."""
-
-    type: str
-    id: msgspec.Raw = _ABSENT
-    parent_id: msgspec.Raw = _ABSENT
-    timestamp: msgspec.Raw = _ABSENT
-    custom_type: msgspec.Raw = _ABSENT
-    target_id: msgspec.Raw = _ABSENT
-    first_kept_entry_id: msgspec.Raw = _ABSENT
-    message: msgspec.Raw = _ABSENT
+_Fields = dict[str, msgspec.Raw]
+"""The members of an entry, whatever they hold."""
 
 
 class _Role(msgspec.Struct):
@@ -73,33 +68,55 @@ def read_sent(raw: bytes, path: str) -> Sent:
     """
     head = decode_value(NewEntry, raw, path)
     try:
-        fields = _read_fields(clean(raw))
+        text = clean(raw)
+        fields = _read_fields(text)
     except (DamagedLine, RecursionError) as error:
         raise _refused(path, str(error) or "nested too deeply") from None
-    _check(fields, path)
-    present = 1 + sum(value is not _ABSENT for value in (fields.id, fields.timestamp))
+    _check(head.type, fields, path)
+    _check_repeats(text, fields, path)
+    present = len(fields.keys() & _OWN_KEYS)
     return Sent(
         raw=raw,
         type=head.type,
         id=head.id,
         timestamp=head.timestamp,
-        target=_text(fields.target_id) if head.type in _NAMING_TYPES else None,
-        first_kept=_text(fields.first_kept_entry_id) if head.type == "compaction" else None,
+        target=_text(fields, "targetId") if head.type in _NAMING_TYPES else None,
+        first_kept=_text(fields, "firstKeptEntryId") if head.type == "compaction" else None,
         present=present,
     )
 
 
-def _check(fields: _Fields, path: str) -> None:
-    if fields.type == "session":
+def _check(entry_type: str, fields: _Fields, path: str) -> None:
+    if entry_type == "session":
         raise _refused(f"{path}.type", "`session` is the header's type; a session has one header")
-    if fields.parent_id is not _ABSENT:
+    if "parentId" in fields:
         raise _refused(f"{path}.parentId", "give `parentId` beside the entry, not in it")
-    if fields.type == "custom" and (_text(fields.custom_type) or "").startswith(_RESERVED_CUSTOM):
+    if entry_type == "custom" and (_text(fields, "customType") or "").startswith(_RESERVED_CUSTOM):
         raise _refused(f"{path}.customType", f"names beginning with `{_RESERVED_CUSTOM}` belong to the daemon")
-    if fields.type == "message" and not _role(fields.message):
+    if entry_type == "message" and not _role(fields.get("message", _ABSENT)):
         raise _refused(f"{path}.message.role", 'a message needs a role, such as "user"')
-    if fields.type in _NAMING_TYPES and _text(fields.target_id) is None:
-        raise _refused(f"{path}.targetId", f"a {fields.type} needs the id of the entry that it is about")
+    if entry_type in _NAMING_TYPES and _text(fields, "targetId") is None:
+        raise _refused(f"{path}.targetId", f"a {entry_type} needs the id of the entry that it is about")
+
+
+def _check_repeats(text: bytes, fields: _Fields, path: str) -> None:
+    """Refuses an entry with two members of one name: of which one a reader sees is not certain."""
+    if not _are_all(text, fields):
+        names = [key for key, _, _ in members(text.decode())]
+        twice = next((name for name, count in Counter(names).items() if count > 1), None)
+        if twice is not None:
+            raise _refused(f"{path}.{twice[:100]}", "it is given twice")
+
+
+def _are_all(text: bytes, fields: _Fields) -> bool:
+    """Whether the members of an object are these and no others. Values are stepped over, not read again."""
+    at, count = text.index(b"{") + 1, 0
+    while match := _NAME.match(text, at):
+        value = fields.get(json.loads(match[1]))
+        if value is None:
+            return False
+        at, count = match.end() + len(value), count + 1
+    return count == len(fields) and text[at:].strip() == b"}"
 
 
 def _role(message: msgspec.Raw) -> str:
@@ -109,8 +126,8 @@ def _role(message: msgspec.Raw) -> str:
         return ""
 
 
-def _text(raw: msgspec.Raw) -> str | None:
-    text = bytes(raw).strip()
+def _text(fields: _Fields, name: str) -> str | None:
+    text = bytes(fields.get(name, _ABSENT)).strip()
     return json.loads(text) or None if text.startswith(b'"') else None
 
 

@@ -15,7 +15,7 @@ from pid.core.speech import Entry, Estimator, Speech
 from pid.core.system_replay import replay
 from pid.core.tokens import blocks_of
 from pid.core.tree import Tree
-from pid.core.usage import fill
+from pid.core.usage import Fill, fill
 from pid.entries import Kind
 from pid.errors import NothingToCompact
 from pid.protocol import Overflow
@@ -112,14 +112,23 @@ class Plan:
         return self.rows[self.cut :]
 
 
-def plan(speech: Speech, estimator: Estimator, limits: Limits, overflow: Overflow | None = None) -> Plan:
+def plan(
+    speech: Speech,
+    estimator: Estimator,
+    limits: Limits,
+    overflow: Overflow | None = None,
+    filled: Fill | None = None,
+) -> Plan:
     """The plan for the entries in effect; after a reported `overflow`, one whose estimate fits what was reported.
 
-    Raises `NothingToCompact` where no message would be summarised.
+    `filled` says how full the context is, where that is known. Raises `NothingToCompact` where no message would be
+    summarised.
     """
     begin = 1 if speech.after else 0
     end = _before_failed_attempt(speech, begin) if overflow else len(speech)
-    estimated = fill(speech, estimator, limits.overhead, end).tokens
+    if filled is None or end < len(speech):
+        filled = fill(speech, estimator, limits.overhead, end)
+    estimated = filled.tokens
     before = max(estimated, overflow.prompt_tokens or 0) if overflow else estimated
     if overflow and before:
         limits = _lowered(limits, estimated, before, overflow.limit)

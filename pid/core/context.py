@@ -6,7 +6,7 @@ the answer hangs on: the winning compaction, the edits, and, from the leaf backw
 thinking level and the model.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from types import MappingProxyType
@@ -61,13 +61,13 @@ def entries_in_effect(tree: Tree, leaf: int, bodies: Bodies) -> InEffect:
 
     Bad data gives warnings, never an error. Linear in the length of the path.
     """
-    rows = tree.path(leaf)
-    path = _Path(tree, rows, bytes(map(tree.kinds.__getitem__, rows)), bodies)
+    rows, kinds = tree.path_and_kinds(leaf)
+    path = _Path(tree, rows, kinds, bodies)
     at = next((place for place, _ in path.read(_COMPACTIONS)), None)
     warnings, kept = _severed(tree, rows), 0
     if at is not None:
         kept, lost = _kept_from(path, at)
-        rows = [rows[at], *(row for row in rows[kept:at] if tree.kinds[row] != Kind.SYSTEM), *rows[at + 1 :]]
+        rows = [rows[at], *_without_system(path, kept, at), *rows[at + 1 :]]
         warnings += lost
     edits, unusable = _edits(path, kept)
     return InEffect(
@@ -162,6 +162,13 @@ class _Path:
 
 
 # What the winning compaction kept
+
+
+def _without_system(path: _Path, start: int, stop: int) -> Iterable[int]:
+    rows = path.rows[start:stop]
+    if path.kinds.find(Kind.SYSTEM, start, stop) < 0:
+        return rows
+    return (row for row in rows if path.tree.kinds[row] != Kind.SYSTEM)
 
 
 def _kept_from(path: _Path, at: int) -> tuple[int, list[ContextWarning]]:

@@ -10,13 +10,14 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from heapq import merge
 from itertools import pairwise
 from typing import Final, NamedTuple, Protocol
 
 import orjson
 
 from pid.core.lines import DERIVED, JOINED
-from pid.core.migration import migrated_entry
+from pid.core.migration import GUARD, migrated_entry
 from pid.core.splice import joined, members, value_of
 from pid.core.tree import MISSING, RELINKED, ROOT, Label, Tree
 from pid.entries import FORMAT_VERSION, DamagedLine, Kind, clean, id_text, leaf_marker
@@ -53,7 +54,7 @@ class Source:
 
     `path` are the rows to take, root first, or None for all; `leaf` is where the fork is to open, `file_leaf` where
     the source's file opens. `start` and `end` bound the bytes behind the header; `closed` says whether the last line
-    has its line break.
+    has its line break; `seeming` has the places of damaged objects that must not become entries.
     """
 
     tree: Tree
@@ -65,6 +66,7 @@ class Source:
     start: int
     end: int
     closed: bool
+    seeming: Sequence[int] = ()
 
 
 class Stamp(NamedTuple):
@@ -105,12 +107,16 @@ class WholeFork:
             self.breaks = 1
             yield b"\n"
         at = source.start
-        for row in self._to_rewrite():
-            start, size = tree.starts[row], tree.sizes[row]
-            self.written[row] = _renewed(source, row, stored.read(start, size))
+        rewritten = ((tree.starts[row], row) for row in self._to_rewrite())
+        for start, row in merge(rewritten, ((start, ROOT) for start in source.seeming)):
             yield at, start - at
+            at = start
+            if row == ROOT:
+                yield GUARD
+                continue
+            self.written[row] = _renewed(source, row, stored.read(start, tree.sizes[row]))
             yield self.written[row]
-            at = start + size
+            at += tree.sizes[row]
         yield at, source.end - at
         if not source.closed and source.end > source.start:
             yield b"\n"

@@ -87,7 +87,8 @@ class Scanner:
     """Reads the lines of one file from its first to its last; what it carries from slice to slice is here.
 
     `header` is the parsed header once met, `header_span` its place (start, size); `foreign` turns true if the first
-    object is no session header. `taken` has the ids that are in the tree already.
+    object is no session header. `taken` has the ids that are in the tree already. `seeming` has the places of damaged
+    objects of version 1 that are nothing there, and that version 3 would take for entries, by an id and a parent.
     """
 
     def __init__(self, taken: Container[str]) -> None:
@@ -96,6 +97,7 @@ class Scanner:
         self.version = 0
         self.session_id = ""
         self.foreign = False
+        self.seeming: list[int] = []
         self.line = 0
         self._taken = taken
         self._derived: set[str] = set()
@@ -215,6 +217,8 @@ class Scanner:
                 named = None if piece.salvaged.get("type") == "session" else id_text(piece.salvaged.get("id"))
                 self._tell(batch, piece.error, piece.reason, named)
             if piece.body is None and (self.version == 1 or "parentId" not in piece.salvaged):
+                if "parentId" in piece.salvaged:
+                    self.seeming.append(offset + piece.start)
                 continue  # version 1 has no ids: nothing of a damaged line can keep a place
             body = piece.salvaged if piece.body is None else piece.body
             if body.get("type") == "session" or self.header is None:

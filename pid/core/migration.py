@@ -6,12 +6,17 @@ no id; what was called otherwise gets its name of today. Every other byte stays 
 
 import json
 from collections.abc import Callable
+from typing import Final
 
 from pid.core.lines import DAMAGED
 from pid.core.tree import Tree
 from pid.entries import FORMAT_VERSION, Kind, id_text, members, read_body
 
 _ENCODING = "latin-1"  # a character a byte: JSON's structure is ASCII, and whatever else stands there stays
+
+
+GUARD: Final = b"#"
+"""Put before a damaged object that is nothing in version 1, so that it is nothing in version 3 either."""
 
 
 def migrated_header(raw: bytes) -> bytes:

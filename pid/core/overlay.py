@@ -77,11 +77,11 @@ class Overlay:
             return self._planned[entry_id][0]
         return self._tree.id_of(self._tree.parents[self._tree.rows[entry_id]])
 
-    def is_kind(self, entry_id: str, kind: Kind) -> bool:
-        """Whether a visible entry is of a kind."""
+    def kind_of(self, entry_id: str) -> int:
+        """The kind of a visible entry."""
         if entry_id in self._planned:
-            return kind_of(read_body(self._planned[entry_id][1])) is kind
-        return self._tree.kinds[self._tree.rows[entry_id]] == kind
+            return kind_of(read_body(self._planned[entry_id][1]))
+        return self._tree.kinds[self._tree.rows[entry_id]]
 
     def line_of(self, entry_id: str) -> bytes | None:
         """The bytes of an entry, b"" for a leaf marker; None if there is none, or a damaged one."""

@@ -23,6 +23,7 @@ class Block(msgspec.Struct, rename="camel", gc=False):
     """A content block; `text`, `thinking` and `arguments` are JSON text."""
 
     type: str | None = None
+    id: str | None = None
     text: Raw = _NOTHING
     thinking: Raw = _NOTHING
     name: str | None = None
@@ -38,6 +39,7 @@ class Said(msgspec.Struct, rename="camel", gc=False):
     stop_reason: str | None = None
     error_message: str | None = None
     tool_name: str | None = None
+    tool_call_id: str | None = None
     is_error: bool | None = None
     custom_type: str | None = None
     command: str | None = None

@@ -6,8 +6,10 @@ a line that a later one with the same id replaced are rows too, but no answer sh
 """
 
 from array import array
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Final
 
 from pid.core.lines import DAMAGED, Batch
@@ -24,6 +26,7 @@ MISSING: Final = -2
 HIDDEN: Final = 8  # a leaf marker, or replaced by a later line with the same id
 RELINKED: Final = 64  # its parent in the tree is not the one that its line names
 _MARKERS_IN_A_ROW: Final = 1000
+_SHORT_STRETCH: Final = 8  # rows: where runs are shorter on average, a path is walked row by row
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,7 @@ class Tree:
         self._waiting: dict[str, list[int]] = {}  # a missing parent's id -> its children
         self._waits_for: dict[int, str] = {}  # the same by child
         self._has_hidden = False
+        self._turns = array("I")  # ascending: the rows whose parent is not the row before; perhaps a few others
         self._pending = _Pending(0)
 
     def __len__(self) -> int:
@@ -109,6 +113,33 @@ class Tree:
 
     def path(self, row: int) -> list[int]:
         """The rows from the root to `row`; `[]` for ROOT. Linear in its length."""
+        return list(chain.from_iterable(self._spans(row))) if self._is_stretched else self._walked(row)
+
+    def path_and_kinds(self, row: int) -> tuple[list[int], bytes]:
+        """The path to `row`, and the kind of each of its rows."""
+        if not self._is_stretched:
+            rows = self._walked(row)
+            return rows, bytes(map(self.kinds.__getitem__, rows))
+        spans = self._spans(row)
+        kinds = [self.kinds[span.start : span.stop].tobytes() for span in spans]
+        return list(chain.from_iterable(spans)), b"".join(kinds)
+
+    @property
+    def _is_stretched(self) -> bool:
+        return len(self._turns) <= len(self.parents) // _SHORT_STRETCH
+
+    def _spans(self, row: int) -> list[range]:
+        """The path as runs of rows that stand one behind the other in the file: a chain is one run."""
+        spans: list[range] = []
+        while row >= 0:
+            at = bisect_right(self._turns, row)
+            first = self._turns[at - 1] if at else 0
+            spans.append(range(first, row + 1))
+            row = self.parents[first]
+        spans.reverse()
+        return spans
+
+    def _walked(self, row: int) -> list[int]:
         rows, parents = [], self.parents
         while row >= 0:
             rows.append(row)
@@ -119,7 +150,8 @@ class Tree:
     def is_on_path(self, row: int, leaf: int) -> bool:
         """Whether `row` is `leaf` or above it (ROOT is above everything)."""
         parents = self.parents
-        while leaf >= 0 and leaf != row:
+        lowest = max(row, 0) if self.in_order else 0  # in order, all that stands above a row comes before it
+        while leaf >= lowest and leaf != row:
             leaf = parents[leaf]
         return leaf == row
 
@@ -181,6 +213,7 @@ class Tree:
         row_of = self.rows.get
         parents = [ROOT if parent is None else row_of(parent, MISSING) for parent in parent_ids]
         self.parents.extend(parents)
+        self._turns.extend(row for row, parent in enumerate(parents, base) if parent != row - 1)
         self._note_unusual_links(parents, parent_ids, base)
         for index, body in batch.bodies.items():
             self._read_body(base + index, body)
@@ -228,8 +261,14 @@ class Tree:
                 self._wait(row, parent_id)
                 self._pending.targets.append((parent_id, row, "missingParent"))
 
+    def _link(self, row: int, parent: int) -> None:
+        self.parents[row] = parent
+        at = bisect_left(self._turns, row)
+        if parent != row - 1 and self._turns[at : at + 1] != array("I", (row,)):
+            self._turns.insert(at, row)
+
     def _wait(self, row: int, parent_id: str) -> None:
-        self.parents[row] = ROOT
+        self._link(row, ROOT)
         self.severed[row] = "missingParent"
         self._waiting.setdefault(parent_id, []).append(row)
         self._waits_for[row] = parent_id
@@ -238,7 +277,7 @@ class Tree:
         for entry_id in self._waiting.keys() & frozenset(ids):
             parent = self.rows[entry_id]
             for row in self._waiting.pop(entry_id):
-                self.parents[row] = parent
+                self._link(row, parent)
                 del self.severed[row], self._waits_for[row]
                 self._pending.forward.add(row)
                 self._pending.changed.add(row)
@@ -255,8 +294,8 @@ class Tree:
             hops = 0
             while parent >= 0 and flags[parent] & HIDDEN and hops < len(parents):
                 hidden, parent, hops = parent, parents[parent], hops + 1
-            parents[row] = parent
             if hops:
+                self._link(row, parent)
                 flags[row] |= RELINKED
             if hops and hidden in self._waits_for:  # it waits for what the leaf marker waits for
                 self._wait(row, self._waits_for[hidden])
@@ -269,7 +308,7 @@ class Tree:
             parent = parents[row]
             while parent in replaced:
                 parent = replaced[parent]
-            parents[row] = parent
+            self._link(row, parent)
             self._pending.changed.add(row)
             if parent >= row:
                 self._pending.forward.add(row)
@@ -290,7 +329,7 @@ class Tree:
     def _cut(self, cycle: list[int]) -> None:
         latest = max(cycle)
         row = next(row for row in cycle if self.parents[row] == latest)
-        self.parents[row] = ROOT
+        self._link(row, ROOT)
         self.flags[row] |= RELINKED
         self.severed[row] = "cycle"
         self._pending.changed.add(row)

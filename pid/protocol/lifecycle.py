@@ -51,7 +51,7 @@ class InitializationOptions(Wire):
     session_dir: AbsolutePath | None = None  #: Where session files are, instead of pi's directories.
     agent_dir: AbsolutePath | None = None  #: The agent directory, instead of `~/.pi/agent`.
     settings: SettingsUpdate | None = None  #: Settings for all sessions of this client.
-    #: Read the settings of projects only below these. Absent: of all.
+    #: Read settings, context files and skills of projects only below these. Absent: of all.
     trusted_roots: list[AbsolutePath] | None = None
 
 

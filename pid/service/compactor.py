@@ -313,6 +313,7 @@ class Compactor:
             return draft_of(tree, snapshot, overflow, params.instructions, for_model=for_model)
 
         found = await self.aside(make)
+        self.gauge.note(found.snapshot, found.filled)
         if params.first_kept_entry_id is not None and params.first_kept_entry_id != found.first_kept_id:
             message = f"The plan is another one now: it keeps from {found.first_kept_id}. Preview it again."
             raise CompactionSuperseded(message)

@@ -16,6 +16,7 @@ from pid.core.prompts import Capacity, Part, Purpose, Task, newest_parts, task
 from pid.core.speech import Entry
 from pid.core.summary import Summary
 from pid.core.tree import Tree
+from pid.core.usage import Fill, fill
 from pid.entries import Kind, read_body
 from pid.errors import NothingToCompact
 from pid.protocol import CompactionPlan, FileDetails, Overflow, SummaryRequest
@@ -28,10 +29,13 @@ Make = Callable[[Capacity], Task]
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A compaction before its summary is written. `system` is the replayed system prompt, if there is one."""
+    """A compaction before its summary is written. `system` is the replayed system prompt, if there is one; `filled`
+    says how full the context was.
+    """
 
     tree: Tree
     snapshot: Snapshot
+    filled: Fill
     plan: Plan
     material: Material
     system: dict[str, Any] | None
@@ -136,7 +140,8 @@ def draft_of(
 ) -> Draft:
     """The draft of a compaction; unless it is `for_model`, there are no tasks. Raises `NothingToCompact`."""
     speech = snapshot.speech
-    found = plan(speech, snapshot.estimator, snapshot.limits, overflow)
+    filled = snapshot.known or fill(speech, snapshot.estimator, snapshot.limits.overhead)
+    found = plan(speech, snapshot.estimator, snapshot.limits, overflow, filled)
     earlier = str(speech[0].messages[-1].get("summary") or "") if found.begin else ""
     files = _recorded(tree, snapshot.bodies, found.rows[: found.cut])
     material = Material(snapshot.estimator.text, earlier, files, transcribed=for_model)
@@ -146,7 +151,7 @@ def draft_of(
         for entry in part:
             for message in entry.messages:
                 material.keep(message)
-    return Draft(tree, snapshot, found, material, system_message(speech), instructions)
+    return Draft(tree, snapshot, filled, found, material, system_message(speech), instructions)
 
 
 def _take_in(material: Material, tree: Tree, parts: Iterable[list[Entry]], *, in_turn_head: bool) -> None:

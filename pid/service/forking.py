@@ -5,7 +5,6 @@ own, so appends to it go on. Cancelled or failed, nothing stays behind. A sessio
 is said where its file goes.
 """
 
-import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -14,6 +13,7 @@ from pid.adapters.fork_file import ForkFile
 from pid.adapters.held import Held, HeldBytes
 from pid.adapters.journal import Journal
 from pid.adapters.memory import MemoryJournal
+from pid.adapters.naming import free_path, sole_name
 from pid.core.carry import Places, carried, places_of
 from pid.core.fork import PathFork, Source, Stamp, WholeFork, fork_header, fork_of
 from pid.core.tree import Tree
@@ -21,8 +21,9 @@ from pid.entries import FORMAT_VERSION, iso_of
 from pid.errors import InvalidParams
 from pid.protocol import ForkParams
 from pid.service.session import Session
-from pid.service.store import Resident, Store, free_path
+from pid.service.store import Resident, Store
 from pid.service.threads import stoppable, unstoppable
+from pid.service.turns import next_turn
 
 
 async def fork(store: Store, params: ForkParams) -> Resident:
@@ -102,17 +103,23 @@ class _Forking:
         directory = self.params.session_dir
         if not self.cwd and directory is None:
             raise InvalidParams("cwd: the source names no working directory; say where the fork belongs", path="cwd")
-        path = free_path(self.store.places.directory(self.cwd, directory), self.session_id, self.stamp.timestamp)
+        name = self.store.places.directory(self.cwd, directory), self.session_id, self.stamp.timestamp
         header, threads = self._header(), self.store.around.threads
-        file = ForkFile.create(path)
+        file = ForkFile.create(free_path(*name))
         try:
             file.put(header)
             made, places = await stoppable(threads, lambda going_on: self._copy(file, len(header), going_on))
             self.session.check()  # what was copied is the session that was asked for
-            await unstoppable(threads, file.publish)
+            session = await self._read(made, places, file.hidden, header)
+            try:
+                await unstoppable(threads, lambda: _publish(file, *name))
+            except BaseException:
+                session.journal.close()
+                raise
         finally:
             file.discard()
-        return await self._open(made, places, path, header)
+        session.journal.path = os.path.join(os.path.dirname(str(session.journal.path)), os.path.basename(file.path))
+        return self.store.keep(session, self.params.settings)
 
     def _header(self) -> bytes:
         journal = self.session.journal
@@ -136,10 +143,11 @@ class _Forking:
                 file.put(part)
             else:
                 file.copy(self.held, *part, going_on)
+        file.finish()
         return made, places_of(made, header_size, self.lines) if self.sound else None
 
-    async def _open(self, made: WholeFork | PathFork, places: Places | None, path: str, header: bytes) -> Resident:
-        """Opens the fork: a sound session's index is carried over, and any other fork is read."""
+    async def _read(self, made: WholeFork | PathFork, places: Places | None, path: str, header: bytes) -> Session:
+        """The fork's session: of a sound source the index is carried over, any other fork is read."""
         shift = places.shift if places and self.for_this_alone else None
         tree = Tree() if shift is None else self.source.tree
         journal = Journal.open(path, tree.rows)
@@ -149,13 +157,18 @@ class _Forking:
             elif places is not None:
                 for batch in carried(made, places, self.held):
                     tree.extend(batch)
-                    await asyncio.sleep(0)
+                    await next_turn()
             if places is not None:
                 journal.begin_at(header + b"\n", places.end, places.line)
-            return self.store.keep(await self.store.load(journal, tree), self.params.settings)
+            return await self.store.load(journal, tree)
         except BaseException:
             journal.close()
             raise
+
+
+def _publish(file: ForkFile, directory: str, session_id: str, timestamp: str) -> None:
+    with sole_name(directory, session_id, timestamp):
+        file.publish()
 
 
 def _snapshot(session: Session, entry_id: str | None) -> Source:
@@ -170,4 +183,5 @@ def _snapshot(session: Session, entry_id: str | None) -> Source:
         start=sum(journal.scanner.header_span),
         end=journal.end,
         closed=journal.ends_whole,
+        seeming=tuple(journal.scanner.seeming),
     )

@@ -36,11 +36,17 @@ class Asked:
 
 
 NOTHING_ASKED: Final = Asked()
+Basis = tuple[str, int | None]
+"""The settings that an estimate hangs on: the estimator, and what the system prompt and the tools take."""
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A leaf as a plan sees it. It is used in a thread, and stays what it is while the session goes on."""
+    """A leaf as a plan sees it. It is used in a thread, and stays what it is while the session goes on.
+
+    `known` says how full the context is, where a walk through all of it found that before. `basis` are the settings
+    that it was made with.
+    """
 
     leaf: int
     effect: InEffect
@@ -48,13 +54,15 @@ class Snapshot:
     estimator: Estimator
     limits: Limits
     bodies: Bodies
+    basis: Basis
+    known: Fill | None
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
     leaf: int
     fill: Fill
-    basis: tuple[str, int | None]  # the settings that it was made with
+    basis: Basis
     counted: bool  # by the tokenizer, and not by a guess
 
 
@@ -97,13 +105,18 @@ class Gauge:
             self._known = _Known(leaf, found, basis, counted)
         return self._told(leaf, found)
 
+    def note(self, snapshot: Snapshot, found: Fill) -> None:
+        """Takes notice of how full the context of a snapshot is, for nobody to walk through it again."""
+        if snapshot.leaf == self.session.leaf:
+            self._known = _Known(snapshot.leaf, found, snapshot.basis, counted=True)
+
     @property
     def is_counted(self) -> bool:
         """Whether what is known was counted, as far as counting matters."""
         return self._known is not None and (self._known.counted or not self._is_calibrated)
 
     @property
-    def _basis(self) -> tuple[str, int | None]:
+    def _basis(self) -> Basis:
         settings = self.session.settings
         return settings.token_estimator, settings.overhead_tokens
 
@@ -158,7 +171,8 @@ class Gauge:
 
     def snapshot(self, leaf: int, bodies: Bodies, asked: Asked = NOTHING_ASKED, *, counted: bool = True) -> Snapshot:
         """A leaf with all that a plan needs; for a thread: it may read the whole context, and waits for counts."""
-        tree = self.session.tree
+        tree, basis = self.session.tree, self._basis
+        known = self._walked(leaf, basis)
         effect = entries_in_effect(tree, leaf, bodies)
         count = self._counter() if self._is_calibrated and counted else None
         speech = speech_of(tree, effect, bodies, count=count, sizes=self._sizes if count else None)
@@ -170,7 +184,14 @@ class Gauge:
         if self._learned is None and self.session.settings.overhead_tokens is None:
             path = speech_of_path(tree, effect, bodies, count=count)
             self._learned = learned_overhead(path, estimator)
-        return Snapshot(leaf, effect, speech, estimator, self._limits(asked), bodies)
+        return Snapshot(leaf, effect, speech, estimator, self._limits(asked), bodies, basis, known)
+
+    def _walked(self, leaf: int, basis: Basis) -> Fill | None:
+        """What an earlier walk found. A report is never far away: then looking again costs little, and is exact."""
+        known = self._known
+        if known is None or (known.leaf, known.basis) != (leaf, basis) or known.fill.usage or not self.is_counted:
+            return None
+        return known.fill
 
     def _walk(self, leaf: int, bodies: Bodies, counted: bool) -> Fill:
         found = self.snapshot(leaf, bodies, counted=counted)

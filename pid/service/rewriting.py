@@ -4,28 +4,29 @@ Either way the session goes on with the new file only if that holds every row of
 knows changes: ids, epoch and revision stay. The only module that has a session's file replaced.
 """
 
-import asyncio
 import errno
 from collections.abc import Awaitable, Callable, Iterator
+from heapq import merge
 from itertools import chain
 from typing import Final
 
 from pid.adapters.failures import changed_on_disk
 from pid.adapters.journal import Journal
 from pid.adapters.replacing import DRAFT, keep, take_name
-from pid.core.migration import migrated_entry, migrated_header
+from pid.core.migration import GUARD, migrated_entry, migrated_header
 from pid.core.spans import Span
 from pid.core.tree import Tree
 from pid.errors import PidError, SessionNotFound, WriteFailed
 from pid.service.session import Session
+from pid.service.turns import next_turn
 
 InThread = Callable[[Callable[[], object]], Awaitable[None]]
 
 _SLICE_BYTES: Final = 1 << 20
-_HEADER, _BETWEEN = -1, -2
+_HEADER, _BETWEEN, _SEEMING = -1, -2, -3
 
 _Place = tuple[int, Span]
-"""A row, or `_HEADER`, or `_BETWEEN`; and the bytes."""
+"""A row, or `_HEADER`, `_BETWEEN`, or `_SEEMING` (nothing, before a damaged object); and the bytes."""
 
 
 async def rewrite(session: Session, journal: Journal, in_thread: InThread) -> None:
@@ -38,7 +39,7 @@ async def rewrite(session: Session, journal: Journal, in_thread: InThread) -> No
     try:
         for piece in _migrated(session.tree, journal):
             draft.put(piece)
-            await asyncio.sleep(0)
+            await next_turn()
         await _read(draft, tree)
         if not _continues(tree, session.tree):
             message = (
@@ -84,7 +85,7 @@ async def reopen(session: Session, path: str) -> range:
 async def _read(journal: Journal, tree: Tree) -> None:
     for batch in journal.advance():
         tree.extend(batch)
-        await asyncio.sleep(0)
+        await next_turn()
     tree.settle()
 
 
@@ -100,23 +101,23 @@ def _migrated(tree: Tree, journal: Journal) -> Iterator[bytes]:
     for places in _slices(_places(tree, journal)):
         stored = journal.read([span for _, span in places])
         pairs = ((row, raw) for (row, _), raw in zip(places, stored, strict=True))
-        yield b"".join(
-            raw
-            if row == _BETWEEN
-            else migrated_header(raw)
-            if row == _HEADER
-            else migrated_entry(tree, row, version, raw)
-            for row, raw in pairs
-        )
+        yield b"".join(_OTHERS[row](raw) if row < 0 else migrated_entry(tree, row, version, raw) for row, raw in pairs)
+
+
+_OTHERS: Final[dict[int, Callable[[bytes], bytes]]] = {
+    _HEADER: migrated_header,
+    _BETWEEN: lambda raw: raw,
+    _SEEMING: lambda _: GUARD,
+}
 
 
 def _places(tree: Tree, journal: Journal) -> Iterator[_Place]:
     """Every byte of the file, in order: whose it is, and where."""
     entries = zip(range(len(tree)), zip(tree.starts, tree.sizes, strict=True), strict=True)
+    seeming = ((_SEEMING, (start, 0)) for start in journal.scanner.seeming)
+    known = merge(entries, seeming, key=lambda place: place[1])
     at = 0
-    for row, (start, size) in chain(
-        [(_HEADER, journal.scanner.header_span)], entries, [(_BETWEEN, (journal.size(), 0))]
-    ):
+    for row, (start, size) in chain([(_HEADER, journal.scanner.header_span)], known, [(_BETWEEN, (journal.size(), 0))]):
         while at < start:
             piece = min(_SLICE_BYTES, start - at)
             yield _BETWEEN, (at, piece)

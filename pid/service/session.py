@@ -89,6 +89,12 @@ class Session:
         self._layers = (None, *layers)
         self.settings = resolve(self._layers)
 
+    def give(self, opening: SettingsUpdate) -> None:
+        """Takes the settings of another opening in the place of those of the one before."""
+        own, _, *below = self._layers
+        self._layers = (own, opening, *below)
+        self.settings = resolve(self._layers)
+
     def configure(self, change: SettingsUpdate) -> Settings:
         """Changes settings, above all layers; null takes one back to what these say. Returns those in effect."""
         own, *below = self._layers

@@ -9,18 +9,20 @@ import errno
 import hashlib
 import os
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import msgspec
 import orjson
 from msgspec import UNSET
 
-from pid.adapters.catalog import Places, file_name, find_by_id
+from pid.adapters.catalog import Places, find_by_id
 from pid.adapters.files import tellable
 from pid.adapters.journal import Journal
 from pid.adapters.memory import MemoryJournal
+from pid.adapters.naming import sole_name
 from pid.core.appending import read_sent
-from pid.core.overlay import plan_append
+from pid.core.overlay import Overlay, Stamp, plan_append
 from pid.core.tree import ROOT, Tree
 from pid.entries import FORMAT_VERSION, iso_of
 from pid.errors import (
@@ -34,6 +36,7 @@ from pid.errors import (
 from pid.protocol import CreateParams, OpenParams, Placement, SessionState, SettingsUpdate
 from pid.service.compactor import Compactor, Workshop
 from pid.service.session import Session, Surroundings
+from pid.service.turns import next_turn
 from pid.service.watch import Watch
 from pid.service.writing import WriteOrder
 
@@ -113,38 +116,41 @@ class Store:
 
     def handles(self) -> dict[tuple[int, int], str]:
         """The handles of the open sessions by the device and inode of their files."""
-        residents = [resident for resident in self._sessions.values() if not resident.session.lost]
-        journals = [(resident.session.journal, resident.session.session_id) for resident in residents]
+        journals = [(resident.session.journal, resident.session.session_id) for resident in self.residents()]
         return {journal.identity: handle for journal, handle in journals if isinstance(journal, Journal)}
+
+    def residents(self) -> list[Resident]:
+        """The open sessions that are not lost."""
+        return [resident for resident in self._sessions.values() if not resident.session.lost]
 
     def orders(self) -> list[WriteOrder]:
         """The write orders of the sessions whose files are there."""
-        return [resident.order for resident in self._sessions.values() if not resident.session.lost]
+        return [resident.order for resident in self.residents()]
 
     async def create(self, params: CreateParams) -> Resident:
         """A new session, open: its file with the header at once, or one in memory.
 
-        Raises `SessionExists`, `WriteFailed`. A cancellation is too late: the file is there.
+        Raises `SessionExists`, `SessionBusy`, `WriteFailed`. A cancellation is too late: the file is there.
         """
         return await _to_the_end(self._create(params))
 
     async def _create(self, params: CreateParams) -> Resident:
         session_id = params.id or self.around.new_session_id()
         timestamp = iso_of(self.around.now())
-        header = _header(session_id, timestamp, params)
+        lines = _header(session_id, timestamp, params)
+        if params.name:
+            lines += b"\n" + _naming(params.name, (self.around.new_entry_id, timestamp))
         tree = Tree()
         journal: Journal | MemoryJournal
         if params.in_memory:
             self.check_free(session_id)
-            journal = MemoryJournal(header, tree.rows)
+            journal = MemoryJournal(lines, tree.rows)
         else:
             directory = self.places.directory(params.cwd, params.session_dir)
             _refuse_unsayable(directory)
-            journal = Journal.create(free_path(directory, session_id, timestamp), header, tree.rows)
-        resident = self.keep(await self.load(journal, tree), params.settings)
-        if params.name:
-            await self._name(resident, params.name)
-        return resident
+            make = partial(_make_file, (directory, session_id, timestamp), lines, tree)
+            journal = await asyncio.get_running_loop().run_in_executor(self.around.threads, make)
+        return self.keep(await self.load(journal, tree), params.settings)
 
     def check_free(self, session_id: str) -> None:
         """Raises `SessionExists` if the id of a session in memory is a handle already."""
@@ -161,7 +167,7 @@ class Store:
         while True:
             resident = self.at(path)
             if resident is not None:
-                if await self._join(resident, path):
+                if await self._join(resident, path, params):
                     return resident
             elif task := self._opening.get(path):
                 await asyncio.wait([task])  # should it fail, that is the other's: this one tries itself
@@ -178,13 +184,22 @@ class Store:
                 return task.result()  # the cancellation came too late
             raise
 
-    async def _join(self, resident: Resident, path: str) -> bool:
-        """Counts an opening of a resident session, if that is still the one of `path` once its file was read on."""
+    async def _join(self, resident: Resident, path: str, params: OpenParams) -> bool:
+        """Counts an opening of a resident session, if that is still the one of `path` once its file was read on.
+
+        The leaf stays where it is: others work at it.
+        """
         resident.session.opens += 1
         joined = False
         try:
             await resident.order.settled()
-            joined = self.at(path) is resident
+            if self.at(path) is resident:
+                if isinstance(params.leaf_id, str):
+                    resident.session.tree.find(params.leaf_id)
+                if params.settings is not None:
+                    resident.session.give(params.settings)
+                    resident.watch.configured()
+                joined = True
         except SessionChangedOnDisk:
             pass
         finally:
@@ -274,7 +289,7 @@ class Store:
         """The session of a journal, which is read into an empty tree."""
         for batch in journal.advance(opening=True):
             tree.extend(batch)
-            await asyncio.sleep(0)
+            await next_turn()
         session = Session(journal, tree, self.around)
         session.begin(tree.settle())
         return session
@@ -292,17 +307,18 @@ class Store:
         resident = self._sessions[session.session_id] = Resident(session, self.workshop)
         return resident
 
-    async def _name(self, resident: Resident, name: str) -> None:
-        entry = read_sent(orjson.dumps({"type": "session_info", "name": name}), "name")
-        where = Placement(session_id=resident.session.session_id)
-        await resident.order.write(lambda overlay, stamp: plan_append(overlay, where, [entry], stamp), "append")
+
+def _naming(name: str, stamp: Stamp) -> bytes:
+    """The entry that names a new session, as a line."""
+    overlay = Overlay(Tree(), ROOT, lambda _: b"")
+    entry = read_sent(orjson.dumps({"type": "session_info", "name": name}), "name")
+    plan_append(overlay, Placement(session_id=""), [entry], stamp)
+    return overlay.lines[0]
 
 
-def free_path(directory: str, session_id: str, timestamp: str) -> str:
-    """Where the file of a new session goes. Raises `SessionExists` if the directory has one with this id."""
-    if found := find_by_id(session_id, iter((directory,))):
-        raise SessionExists(f"There is a session {session_id} already: {found}.", path=found)
-    return os.path.join(directory, file_name(session_id, timestamp))
+def _make_file(name: tuple[str, str, str], lines: bytes, tree: Tree) -> Journal:
+    with sole_name(*name) as path:
+        return Journal.create(path, lines, tree.rows)
 
 
 async def _to_the_end(work: Coroutine[Any, Any, T]) -> T:

@@ -122,9 +122,9 @@ class Watch:
 
     def _follow_branch(self, planned: Planned) -> None:
         """On another branch, compactions may start by themselves again."""
-        tree = self._session.tree
+        tree, breaker = self._session.tree, self._compactor.breaker
         before, after = planned.previous_leaf_id, planned.leaf_id
-        if planned.parent_id == before or before == after or before is None:
+        if planned.parent_id == before or before == after or before is None or breaker == Breaker():
             return
         if after is None or not tree.is_on_path(tree.rows[before], tree.rows[after]):
             self._compactor.breaker = Breaker()

@@ -151,8 +151,9 @@ class Bridge(LanguageServerProtocol):
     # lsprotocol's types
 
     def _plain(self, result: Any) -> Any:
-        """lsprotocol's objects as plain values; `pid`'s own are ready to be encoded."""
-        own = result is None or isinstance(result, msgspec.Struct | Raw)
+        """lsprotocol's objects as plain values; `pid`'s own, and lists of them, are ready to be encoded."""
+        first = result[0] if isinstance(result, list) and result else result
+        own = first is None or isinstance(first, msgspec.Struct | Raw)
         return result if own else self._converter.unstructure(result)
 
     def _structured(self, message: Message) -> Any:

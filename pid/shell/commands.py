@@ -13,6 +13,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final, get_args, get_type_hints
 
+from pid.entries import MAX_DEPTH
 from pid.errors import PidError
 from pid.protocol import ContextParams
 
@@ -66,16 +67,16 @@ def _command(
 
 
 def _tokens(text: str) -> int:
-    count = int(text)
-    if count < 0:
-        raise ValueError
-    return count
+    if not (text.isascii() and text.isdecimal()):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of tokens")
+    return int(text)
 
 
 def run(args: argparse.Namespace) -> int:
     """Performs the command that `args` names: its exit code. One clear line says why it cannot."""
     from pid.shell.screen import Screen
 
+    sys.setrecursionlimit(2 * MAX_DEPTH)  # files may be nested so deep, and msgspec goes no deeper than Python
     screen = Screen(f"pid {args.name}: ", sys.stdout, sys.stderr)
     try:
         code = asyncio.run(args.perform(args, screen))

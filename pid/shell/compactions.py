@@ -95,16 +95,19 @@ class Compactions:
 
     def progress(self, token: Token) -> Progress:
         """Tells `$/progress` of one request: one begin, reports, one end."""
-        begun = False
+        share: int | None = None
 
         def tell(state: str, step: Step | None) -> None:
-            nonlocal begun
-            if not begun:
-                begun = True
-                self._progress(token, WorkDoneProgress(kind="begin", title=_TITLE, cancellable=True))
+            nonlocal share
+            if share is None:
+                share = 0
+                self._progress(token, WorkDoneProgress(kind="begin", title=_TITLE, cancellable=True, percentage=0))
             message = _said(state, step)
-            ends = state in _ENDS
-            self._progress(token, WorkDoneProgress(kind="end" if ends else "report", message=message))
+            if state in _ENDS:
+                self._progress(token, WorkDoneProgress(kind="end", message=message))
+                return
+            share = max(share, 100 * (step.chunk - 1) // step.chunks if step else 0)  # it never falls
+            self._progress(token, WorkDoneProgress(kind="report", message=message, percentage=share))
 
         return tell
 
@@ -120,10 +123,14 @@ class Compactions:
 
 def _said(state: str, step: Step | None) -> str:
     if step is None:
-        return state
+        return _STATES.get(state, state)
     pieces = f", piece {step.chunk} of {step.chunks}" if step.chunks > 1 else ""
     again = f", attempt {step.attempt}" if step.attempt > 1 else ""
-    return f"{step.phase}{pieces}{again}"
+    return f"{_PHASES.get(step.phase, step.phase)}{pieces}{again}"
+
+
+_STATES: Final = {"queued": "waiting for other compactions", "started": "reading"}
+_PHASES: Final = {"history": "the history", "turnPrefix": "the turn in progress", "branch": "the branch"}
 
 
 _TRANSIENT: Final = frozenset({"rateLimit", "overloaded", "transport"})

@@ -1,6 +1,7 @@
 """From a message to who handles it, and the life cycle of LSP: who may ask what, and when.
 
-A request of a registered method becomes one task. LSP's features are handed to pygls, once it is loaded (`late`).
+A request of a registered method becomes one task; a notification goes to its listener at once. LSP's features are
+handed to pygls, once it is loaded (`late`).
 What is out of turn is refused here: before `initialize`, after `shutdown`, with an id that is open, for a method
 that nobody has.
 """
@@ -57,9 +58,17 @@ class Dispatch:
     questions: Questions
     connection: Connection
 
-    def __init__(self, host: Host, methods: dict[str, Registered], features: Features, load: Load) -> None:
+    def __init__(
+        self,
+        host: Host,
+        methods: dict[str, Registered],
+        listeners: dict[str, Callable[[Raw], None]],
+        features: Features,
+        load: Load,
+    ) -> None:
         self._host = host
         self._methods = methods
+        self._listeners = listeners
         self._foreign = Late(features, lambda: load(self), self._unhandled)
         self._unwatch: Callable[[], None] = _nothing
         self.hello: Message | None = None
@@ -190,6 +199,8 @@ class Dispatch:
             self.connection.end("exit", discard=True)
         elif self.hello is None or self.shut_down_by is not None:
             logger.warning("ignored outside of the session: notification %.100s", method)
+        elif (listener := self._listeners.get(method)) is not None:
+            listener(message.params)
         elif self._foreign.takes(method, as_request=False):
             self._foreign.tell(message)
         elif method not in _UNHEARD and not method.startswith("$/"):

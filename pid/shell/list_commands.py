@@ -5,13 +5,13 @@ Asked over the wire, of a daemon of its own. Neither changes a session that is t
 
 import os
 from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 
 import msgspec
 
 from pid.client import Client, pages
-from pid.protocol import ListResult, SessionInfo, WorkDoneProgress
+from pid.protocol import ListResult, SessionInfo
 from pid.shell.drawing import Line
 from pid.shell.screen import Screen
 from pid.shell.views import path_of
@@ -31,7 +31,7 @@ async def list_sessions(args: Namespace, screen: Screen) -> int:
 async def _whole_listing(client: Client, args: Namespace, screen: Screen) -> ListResult:
     """All pages of the listing as one."""
     sessions: list[SessionInfo] = []
-    with screen.bar("Listing sessions") as show, client.progress(_words(show)) as token:
+    with screen.bar("Listing sessions") as show, client.progress(show) as token:
         async for page in pages(
             client.session.list,
             cwd=None if args.all else path_of(args.directory),
@@ -43,10 +43,6 @@ async def _whole_listing(client: Client, args: Namespace, screen: Screen) -> Lis
         ):
             sessions += page.sessions
     return msgspec.structs.replace(page, sessions=sessions)
-
-
-def _words(show: Callable[[str], None]) -> Callable[[WorkDoneProgress], None]:
-    return lambda progress: show(progress.message or "")
 
 
 def _listing(sessions: list[SessionInfo], args: Namespace) -> Iterator[Line]:

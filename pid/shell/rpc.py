@@ -25,12 +25,13 @@ from pid.core.framing import MAX_BODY
 from pid.protocol import InitializeParams, Wire
 from pid.shell.calls import CALL
 from pid.shell.dispatch import Dispatch, Registered
+from pid.shell.envelope import Raw
 from pid.shell.late import NO_FEATURES, Features, Foreign
 from pid.shell.lifeline import patient_stderr
 from pid.shell.questions import AnswerError, outgoing
 from pid.shell.transport import stdio
 
-__all__ = ["AnswerError", "RpcServer", "after_response", "register"]
+__all__ = ["AnswerError", "RpcServer", "after_response", "listen", "register"]
 
 logger = logging.getLogger(__name__)
 
@@ -71,6 +72,7 @@ class RpcServer:
         self.features = features
         self.max_message = max_message
         self.methods: dict[str, Registered] = {}
+        self.listeners: dict[str, Callable[[Raw], None]] = {}
         self.dispatch: Dispatch | None = None
 
     def notify(self, method: str, params: Any = None) -> None:
@@ -108,7 +110,7 @@ class RpcServer:
 
     async def serve_on(self, reading: int, writing: int) -> int:
         """Serve the client on these descriptors to its end; the exit code: 0 after `shutdown`, else 1."""
-        self.dispatch = dispatch = Dispatch(self, self.methods, self.features, self._bring)
+        self.dispatch = dispatch = Dispatch(self, self.methods, self.listeners, self.features, self._bring)
         dispatch.connect(reading, writing, self.max_message)
         await dispatch.connection.run()
         return 1 if dispatch.shut_down_by is None else 0
@@ -139,6 +141,16 @@ def register(server: RpcServer, method: str, params: type[P], handler: Callable[
     if method in server.methods:
         raise ValueError(f"{method} is registered already")
     server.methods[method] = Registered(params, handler)
+
+
+def listen(server: RpcServer, method: str, handler: Callable[[Raw], None]) -> None:
+    """Give the params of each notification `method` to `handler`, at once and as they came.
+
+    Raises ValueError for a method that is taken.
+    """
+    if method in server.listeners:
+        raise ValueError(f"{method} is listened to already")
+    server.listeners[method] = handler
 
 
 def after_response(action: Callable[[], None]) -> None:

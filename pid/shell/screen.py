@@ -14,6 +14,7 @@ from typing import Final, TextIO
 
 import msgspec
 
+from pid.protocol import WorkDoneProgress
 from pid.shell.drawing import Line
 
 _UNSENT: Final = dict.fromkeys(
@@ -27,6 +28,7 @@ _ASCII: Final = str.maketrans(
     {"│": "|", "├": "|", "─": "-", "●": "*", "○": "o", "·": ".", "✗": "x", "▪": "=", "◆": "#", "◇": "+", "◀": "<",
      "┊": ":", "→": "->", "←": "<-", "✓": "ok", "…": "..."}
 )  # fmt: skip
+_ROOMY: Final = 60  # columns from which on a bar also says how long it took
 _AT_ONCE: Final = 200  # lines that rich gets in one go
 
 
@@ -67,23 +69,35 @@ class Screen:
             self._err.write(self._name + "\n".join(map(self._safe, message.splitlines())) + "\n")
 
     @contextmanager
-    def bar(self, title: str) -> Iterator[Callable[[str], None]]:
-        """A bar on the error stream while something goes on, with the words that it is given; in a pipe nothing."""
+    def bar(self, title: str) -> Iterator[Callable[[WorkDoneProgress], None]]:
+        """A bar on the error stream while something goes on, with what it is told; in a pipe nothing.
+
+        Without a percentage it only says that something goes on. Behind it nothing is left.
+        """
         if not self._err.isatty():
-            yield lambda text: None
+            yield lambda told: None
             return
         from rich.console import Console
-        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+        from rich.table import Column
 
-        columns = (
-            SpinnerColumn(),
+        console = Console(file=self._err)
+        console.width = max(console.width - 3, 1)  # room for the terminal's `^C`, or the bar could not be taken back
+        words = Column(no_wrap=True, overflow="ellipsis")
+        columns = [
             TextColumn(title),
-            TextColumn("{task.description}", markup=False),
-            TimeElapsedColumn(),
-        )
-        with Progress(*columns, console=Console(file=self._err), transient=True) as progress:
+            BarColumn(bar_width=max(4, min(24, console.width // 6))),
+            *([TimeElapsedColumn()] if console.width >= _ROOMY else []),
+            TextColumn("{task.description}", markup=False, table_column=words),
+        ]
+
+        def show(told: WorkDoneProgress) -> None:
+            message, done = (told.message or "").translate(_UNSENT), told.percentage
+            progress.update(task, description=message, total=100 if done else None, completed=done)
+
+        with Progress(*columns, console=console, transient=True) as progress:
             task = progress.add_task("", total=None)
-            yield lambda text: progress.update(task, description=text.translate(_UNSENT))
+            yield show
 
     def flush(self) -> None:
         """Raises what the output raises: BrokenPipeError, or another OSError for a full disk."""

@@ -33,7 +33,6 @@ from pid.protocol import (
     BranchParams,
     ContextParams,
     ContextResult,
-    ContextWarning,
     EntriesParams,
     EntriesResult,
     InitializationOptions,
@@ -57,16 +56,17 @@ from pid.service.compactor import Workshop
 from pid.service.follow import follow
 from pid.service.listing import Listings
 from pid.service.notices import tell_change
-from pid.service.payloads import plan_api_message
 from pid.service.prompting import build_prompt
+from pid.service.raw_messages import RawMessage
 from pid.service.session import Session, Surroundings
 from pid.service.store import Resident, Store
 from pid.service.summarizing import EXTRACTIVE, Summarizer
 from pid.service.writing import Plan, Written
 from pid.shell.compactions import Compactions
 from pid.shell.folders import workspace_folders
+from pid.shell.open_documents import OpenDocuments
 from pid.shell.rpc import RpcServer, after_response, register
-from pid.shell.whole_sessions import WholeSessions
+from pid.shell.whole_sessions import OPENING, WholeSessions
 
 
 class ClientOutlet:
@@ -100,14 +100,22 @@ class Daemon:
         self.store = Store(Places.of(os.environ), around, self.workshop())
         self.listings = Listings(self.store, lister, ())
         self.following: asyncio.Task[None] | None = None
+        self.documents = OpenDocuments(lambda: self.store, self.set_leaf)
         self.server = RpcServer(
-            "pid", __version__, on_initialize=self.initialize, on_shutdown=self.shutdown, max_message=max_message
+            "pid",
+            __version__,
+            on_initialize=self.initialize,
+            on_shutdown=self.shutdown,
+            features=self.documents.features,
+            max_message=max_message,
         )
+        self.documents.serve(self.server)
         outlet.server = self.server
         self.compactions = Compactions(self.server, lambda: self.store)
         whole = WholeSessions(self.server, lambda: self.store, lambda: self.listings)
         for method, handler in (self.handlers() | whole.handlers() | self.compactions.handlers()).items():
-            register(self.server, method, METHODS[method].params, handler)
+            told = self.documents.moving(handler) if method in OPENING else handler
+            register(self.server, method, METHODS[method].params, told)
 
     def handlers(self) -> dict[str, Callable[[Any], Awaitable[Any]]]:
         """The handler of each method."""
@@ -154,6 +162,7 @@ class Daemon:
         """Ends what does not end by itself; writes that were received are finished."""
         if self.following is not None:
             self.following.cancel()
+        self.documents.stop()
         await self.store.close_all()
         self.planners.shutdown(wait=False, cancel_futures=True)
 
@@ -169,10 +178,10 @@ class Daemon:
         return AppendResult(entry_id=written.planned.entry_ids[0], **fields)
 
     async def _append_message(self, params: AppendParams) -> AppendResult:
-        told: list[ContextWarning] = []
-        written, fields = await self._append(params, partial(plan_api_message, params, told))
+        message = RawMessage(params)
+        written, fields = await self._append(params, message.plan)
         ids = list(written.planned.entry_ids)
-        return AppendResult(entry_id=ids[-1], entry_ids=ids, warnings=told or None, **fields)
+        return AppendResult(entry_id=ids[-1], entry_ids=ids, warnings=message.warnings or None, **fields)
 
     async def append_batch(self, params: AppendBatchParams) -> AppendBatchResult:
         entries = [read_sent(bytes(raw), f"entries[{index}]") for index, raw in enumerate(params.entries)]
@@ -215,10 +224,12 @@ class Daemon:
         return structs.replace(found, context_usage=await gauge.usage(leaf))
 
     async def build_prompt(self, params: PromptParams) -> PromptResult:
-        agent_dir, loop = self.store.places.agent_dir, asyncio.get_running_loop()
-        today = datetime.datetime.now().astimezone().date()
-        build = partial(build_prompt, params, home=self.home, agent_dir=agent_dir, today=today)
-        return await loop.run_in_executor(self.around.threads, build)
+        return await asyncio.get_running_loop().run_in_executor(self.around.threads, self._prompt, params)
+
+    def _prompt(self, params: PromptParams) -> PromptResult:
+        places, today = self.store.places, datetime.datetime.now().astimezone().date()
+        trusted = places.trusts(params.cwd)
+        return build_prompt(params, home=self.home, agent_dir=places.agent_dir, today=today, project=trusted)
 
     async def _settled(self, session_id: str) -> Session:
         """The session once the writes that came before are done."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from msgspec import structs
 
@@ -25,6 +25,9 @@ from pid.service.notices import tell_listing
 from pid.service.store import Resident, Store
 from pid.shell.progress import progress
 from pid.shell.rpc import RpcServer, after_response
+
+OPENING: Final = frozenset(f"session/{name}" for name in ("create", "open", "continueRecent", "fork", "close"))
+"""The requests that open or close a session."""
 
 
 class WholeSessions:

@@ -1,7 +1,7 @@
-"""How long other requests wait while a long history is planned: `python -m tests.benchmarks.latency [ENTRIES]`.
+"""How long other requests wait while a long history is read or planned: `python -m tests.benchmarks.latency [ENTRIES]`.
 
-A session that was never compacted and has no reported usage is compacted by the offline summarizer; meanwhile another
-session is appended to and asked for its state, one request after the other.
+A session that was never compacted and has no reported usage is made into payloads, and compacted by the offline
+summarizer; meanwhile another session is appended to and asked for its state, one request after the other.
 """
 
 from __future__ import annotations
@@ -13,10 +13,16 @@ import time
 from pathlib import Path
 from statistics import median
 
+from msgspec import Raw
+
 from pid.client import Client, raw
 from pid.protocol import InitializationOptions
 from tests.benchmarks.sessions import Recipe, write
 
+PAYLOADS: dict[str, dict[str, object]] = {
+    "payload": {"cacheBreakpoints": 4},
+    "payload, pruned": {"pruneToolResults": {}},
+}
 ENTRY = raw({"type": "message", "message": {"role": "user", "content": "x" * 200}})
 
 
@@ -51,6 +57,11 @@ async def measure(entries: int, folder: Path) -> None:
         other = (await client.session.create(cwd="/p")).session_id
         print(told("idle", await asked(client, other, asyncio.ensure_future(asyncio.sleep(3)))))
         long = (await client.session.open(path=str(path))).session_id
+        for name, more in PAYLOADS.items():
+            began = time.perf_counter()
+            params = {"sessionId": long, "format": "anthropic", **more}
+            call = asyncio.ensure_future(client.call("session/buildContext", params, Raw))
+            print(told(name, await asked(client, other, call)), f"  took {time.perf_counter() - began:.1f} s")
         for name in ("preview", "preview again"):
             began = time.perf_counter()
             call = asyncio.ensure_future(client.session.preview_compaction(session_id=long))

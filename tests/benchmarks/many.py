@@ -1,30 +1,32 @@
-"""A directory of many sessions, listed cold, again, and after one changed; and forks of a long session."""
+"""A directory of many sessions, listed cold, again, and after one changed; the most recent one; and forks."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
-from time import perf_counter, sleep
+from time import sleep
+from typing import Any
 
 from tests.benchmarks.daemon import opened
 from tests.benchmarks.figures import Figures
-from tests.benchmarks.reference import PATIENCE
 from tests.benchmarks.sessions import Recipe, write
+from tests.benchmarks.weighing import repeated, weighed
 from tests.benchmarks.wire import Daemon
-from tests.npm import Npm
-from tests.pi import Pi
 
 ENTRIES = 39
 """Entries of each session: 95 KB."""
+PROJECT = "/projects/bench"
+"""The working directory of each session."""
 DIFFERENT = 40
 DOUBTFUL_SECONDS = 2.5
 """What changed a moment ago is read again: not what is to be measured."""
+
+LISTINGS = ("list, cold", "list, again", "list, new process", "list, one changed")
+"""With nothing kept; in the same process; in another that finds what the first kept; with one session grown."""
 
 
 def plant(folder: Path, sessions: int) -> Path:
@@ -39,9 +41,9 @@ def plant(folder: Path, sessions: int) -> Path:
     return folder
 
 
-def touch(folder: Path, numbers: count[int]) -> None:
-    """Appends an entry to one of the sessions."""
-    path = folder / f"2026-01-05T09-00-00-000Z_{next(numbers)}.jsonl"
+def touch(folder: Path) -> None:
+    """Appends an entry to the session that was written first."""
+    path = min(folder.glob("*.jsonl"), key=lambda path: path.stat().st_mtime_ns)
     line = b'{"type":"custom","id":"touched%d","parentId":null,"timestamp":"2026-01-06T09:00:00.000Z"}\n'
     with path.open("ab") as file:
         file.write(line % path.stat().st_size)
@@ -49,31 +51,37 @@ def touch(folder: Path, numbers: count[int]) -> None:
 
 @dataclass(frozen=True)
 class Many:
-    """The daemon under `command`, and pi where npm has it; figures go into `figures`."""
+    """The daemon under `command`; figures go into `figures`."""
 
     command: Sequence[str]
     figures: Figures
-    npm: Npm | None
 
-    def listings(self, folder: Path, sessions: int) -> None:
-        """Each in a process of its own, so that nobody is warm."""
-        name, params = f"{sessions} sessions", {"sessionDir": str(folder), "all": True}
-        numbers = count()
-        with tempfile.TemporaryDirectory() as cache:
-            os.environ["PID_CACHE_DIR"] = cache
-            for work in ("list, cold", "list, new process"):
-                with Daemon(self.command) as daemon:
-                    self.figures.add("pid", work, name, "ms", daemon.seconds("session/list", params) * 1e3)
-                    self.figures.add("pid", "list, again", name, "ms", daemon.seconds("session/list", params) * 1e3)
-                    touch(folder, numbers)
-                    seconds = daemon.seconds("session/list", params)
-                    self.figures.add("pid", "list, one changed", name, "ms", seconds * 1e3)
-            del os.environ["PID_CACHE_DIR"]
-        if self.npm:
-            pi = Pi(self.npm, folder.parent, timeout=PATIENCE)
-            for work in ("list, cold", "list, again"):
-                self.figures.add("pi", work, name, "ms", pi.ask("list", cwd=None, sessionDir=str(folder)).ms)
-            pi.stop()
+    def directory(self, name: str, folder: Path) -> None:
+        self.listings(name, folder)
+        self.continues(name, folder)
+
+    def listings(self, name: str, folder: Path) -> None:
+        """`LISTINGS`; what is kept of a directory begins empty."""
+        params = {"sessionDir": str(folder), "all": True}
+        cold, again, new, changed = LISTINGS
+        with _empty_cache():
+            with Daemon(self.command) as daemon:
+                self._list(daemon, cold, name, params)
+                self._list(daemon, again, name, params)
+            with Daemon(self.command) as daemon:
+                self._list(daemon, new, name, params)
+                touch(folder)
+                self._list(daemon, changed, name, params)
+
+    def continues(self, name: str, folder: Path) -> None:
+        """The session whose file was written last, found and opened."""
+        params = {"cwd": PROJECT, "sessionDir": str(folder)}
+        with Daemon(self.command) as daemon:
+            for _ in repeated():
+                with weighed(self.figures, "pid", daemon.pid, "continue recent", name):
+                    state = daemon.result("session/continueRecent", params)
+                assert not state["created"]
+                daemon.request("session/close", {"sessionId": state["sessionId"]})
 
     def forks(self, name: str, path: Path, folder: Path) -> None:
         """Of a file that nobody has open, as pi does it; then of the open session, whole and the path to its leaf."""
@@ -83,19 +91,23 @@ class Many:
             session_id, leaf = opened(daemon, path)
             self._fork("fork", name, daemon, {"sessionId": session_id, **params})
             self._fork("fork of a path", name, daemon, {"sessionId": session_id, "entryId": leaf, **params})
-        if self.npm:
-            pi = Pi(self.npm, folder.parent, timeout=PATIENCE)
-            pi.ask("list", cwd=None, sessionDir=str(folder.parent / "none"))
-            fork = pi.ask("fork", session=1, path=str(path), cwd="/projects/bench", sessionDir=str(folder)).ms
-            for work in ("fork of a file", "fork"):
-                self.figures.add("pi", work, name, "ms", fork)
-            pi.stop()
-        with suppress(FileNotFoundError):
-            shutil.rmtree(folder)
+
+    def _list(self, daemon: Daemon, work: str, name: str, params: dict[str, Any]) -> None:
+        with weighed(self.figures, "pid", daemon.pid, work, name):
+            daemon.request("session/list", params)
 
     def _fork(self, work: str, name: str, daemon: Daemon, params: dict[str, str]) -> None:
-        started = perf_counter()
-        state = daemon.result("session/fork", params)
-        self.figures.add("pid", work, name, "ms", (perf_counter() - started) * 1e3)
+        with weighed(self.figures, "pid", daemon.pid, work, name):
+            state = daemon.result("session/fork", params)
         daemon.request("session/close", {"sessionId": state["sessionId"]})
         Path(state["path"]).unlink()
+
+
+@contextmanager
+def _empty_cache() -> Iterator[None]:
+    with tempfile.TemporaryDirectory() as cache:
+        os.environ["PID_CACHE_DIR"] = cache
+        try:
+            yield
+        finally:
+            del os.environ["PID_CACHE_DIR"]

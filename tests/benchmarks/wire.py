@@ -7,17 +7,23 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import subprocess
 import sys
 import threading
 from collections.abc import Sequence
-from pathlib import Path
+from io import BufferedReader
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple, cast
+
+from tests.benchmarks.counting import FrameCounter
+from tests.benchmarks.processes import processor_seconds
 
 SERVE = (sys.executable, "-m", "pid", "--stdio")
 HEAD = 64  # the daemon writes JSON-RPC's own members first
 METHOD, ERROR = b'"method":', b'"error":'
+NUMBER = re.compile(rb'"id":([0-9]+)')
+CHUNK = 1 << 18
 
 Params = dict[str, Any]
 
@@ -32,16 +38,23 @@ class TooLarge(Refused):
     code = 1020
 
 
+class Pipelined(NamedTuple):
+    """Of one request among many: seconds until all were answered, and the daemon's own processor time."""
+
+    seconds: float
+    processor: float | None
+
+
 class Daemon:
     """A daemon in a process of its own, ready once `initialize` was answered. Use it in a `with`."""
 
-    def __init__(self, command: Sequence[str] = SERVE) -> None:
+    def __init__(self, command: Sequence[str] = SERVE, capabilities: Params | None = None) -> None:
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self._process.stdin
-        assert self._process.stdout
-        self._out, self._in = self._process.stdin, self._process.stdout
+        self._out = self._process.stdin
+        self._in = cast(BufferedReader, self._process.stdout)
         self._numbers = itertools.count(1)
-        self.request("initialize", {"processId": None, "capabilities": {}, "rootUri": None})
+        self.request("initialize", {"processId": None, "capabilities": capabilities or {}, "rootUri": None})
         self._send(framed({"jsonrpc": "2.0", "method": "initialized", "params": {}}))
 
     @property
@@ -51,7 +64,7 @@ class Daemon:
     def request(self, method: str, params: Params) -> bytes:
         """The whole response message, unparsed. Raises `Refused`."""
         self._send(self.frame(method, params))
-        return self._response()
+        return self.reply()
 
     def result(self, method: str, params: Params) -> Any:
         return json.loads(self.request(method, params))["result"]
@@ -61,19 +74,35 @@ class Daemon:
         request = self.frame(method, params)
         started = perf_counter()
         self._send(request)
-        self._response()
+        self.reply()
         return perf_counter() - started
 
-    def seconds_pipelined(self, method: str, params: Sequence[Params]) -> float:
-        """All requests are sent without waiting; how long until all are answered."""
-        requests = b"".join(self.frame(method, each) for each in params)
+    def pipelined(self, method: str, params: Params, count: int) -> Pipelined:
+        """Sends the request so often without waiting. Responses are counted, not read. Raises `Refused`."""
+        requests = b"".join(self.frame(method, params) for _ in range(count))
         sender = threading.Thread(target=self._send, args=(requests,))
-        started = perf_counter()
+        before, started = processor_seconds(self.pid), perf_counter()
         sender.start()
-        for _ in params:
-            self._response()
+        self._count_replies(count)
+        seconds, after = perf_counter() - started, processor_seconds(self.pid)
         sender.join()
-        return perf_counter() - started
+        spent = None if before is None or after is None else after - before
+        return Pipelined(seconds / count, spent and spent / count)
+
+    def ask(self, method: str, params: Params) -> int:
+        """Sends a request and does not wait: the number that its reply will have."""
+        number = next(self._numbers)
+        self._send(framed({"jsonrpc": "2.0", "id": number, "method": method, "params": params}))
+        return number
+
+    def reply(self) -> bytes:
+        """The next message that is no notification. Raises `Refused`."""
+        while METHOD in (body := self._read())[:HEAD]:
+            pass
+        if ERROR in body[:HEAD]:
+            error = json.loads(body)["error"]
+            raise (TooLarge if error["code"] == TooLarge.code else Refused)(str(error))
+        return body
 
     def frame(self, method: str, params: Params) -> bytes:
         return framed({"jsonrpc": "2.0", "id": next(self._numbers), "method": method, "params": params})
@@ -96,14 +125,15 @@ class Daemon:
         self._out.write(data)
         self._out.flush()
 
-    def _response(self) -> bytes:
-        """The next message that is no notification: requests are answered in order here."""
-        while METHOD in (body := self._read())[:HEAD]:
-            pass
-        if ERROR in body[:HEAD]:
-            error = json.loads(body)["error"]
-            raise (TooLarge if error["code"] == TooLarge.code else Refused)(str(error))
-        return body
+    def _count_replies(self, count: int) -> None:
+        counter = FrameCounter()
+        while counter.whole < count:
+            chunk = self._in.read1(CHUNK)
+            if not chunk:
+                raise EOFError(f"the daemon ended with exit code {self._process.wait()}")
+            if ERROR in chunk:
+                raise Refused(chunk[chunk.index(ERROR) :][:200].decode(errors="replace"))
+            counter.receive(chunk)
 
     def _read(self) -> bytes:
         length = -1
@@ -116,36 +146,13 @@ class Daemon:
         raise EOFError(f"the daemon ended with exit code {self._process.wait()}")
 
 
+def number_of(reply: bytes) -> int:
+    """The number of the request that it answers."""
+    found = NUMBER.search(reply, 0, HEAD)
+    assert found
+    return int(found[1])
+
+
 def framed(message: dict[str, Any]) -> bytes:
     body = json.dumps(message, separators=(",", ":")).encode()
     return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
-
-
-class Memory:
-    """Resident memory of a process as Linux counts it, in MB; `added` is None elsewhere."""
-
-    def __init__(self, pid: int) -> None:
-        self._folder = Path(f"/proc/{pid}")
-        self._before = self.resident() if self._forget_peak() else None
-
-    def resident(self) -> float | None:
-        return self._status("VmRSS")
-
-    def added(self) -> float | None:
-        """The peak since this object was made, above what was resident then."""
-        peak = self._status("VmHWM")
-        return None if peak is None or self._before is None else peak - self._before
-
-    def _forget_peak(self) -> bool:
-        try:
-            (self._folder / "clear_refs").write_text("5")  # proc(5): resets VmHWM to the present VmRSS
-        except OSError:
-            return False
-        return True
-
-    def _status(self, name: str) -> float | None:
-        try:
-            lines = (self._folder / "status").read_text().splitlines()
-        except FileNotFoundError:
-            return None
-        return next(int(line.split()[1]) * 1024 / 1e6 for line in lines if line.startswith(name + ":"))

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -62,15 +63,41 @@ async def test_a_session_from_its_making_to_its_reopening(client: Client, tmp_pa
     assert [plain(entry)["message"]["content"] for entry in entries.entries] == ["two", "three"]
     context = await client.session.build_context(session_id=session_id, format="llm")
     assert [plain(sent)["content"] for sent in context.messages or []] == ["one"]
+    payload = (await client.session.build_context(session_id=session_id, format="anthropic")).payload
+    assert plain(payload) == {"messages": [{"role": "user", "content": [{"type": "text", "text": "one"}]}]}
+    assert plain(None) is None
     await client.session.close(session_id=session_id)
     again = await client.session.open(path=str(state.path))
     assert (again.name, again.leaf_id) == ("a first name", labelled.entry_id)
     assert Path(str(state.path)).parent == tmp_path
 
 
+async def test_an_answer_too_deep_for_python_fails_its_own_call_alone(client: Client) -> None:
+    """On Python 3.11 msgspec goes no deeper than Python's own stack; files may hold 1,000 levels."""
+    session_id = await create(client)
+    deep = '{"type":"custom","customType":"deep","data":' + "[" * 998 + "]" * 998 + "}"
+    entry = await client.session.append(session_id=session_id, entry=msgspec.Raw(deep.encode()))
+    asked = [client.session.get_entries(session_id=session_id), client.session.get_state(session_id=session_id)]
+    entries, state = await asyncio.gather(*asked, return_exceptions=True)
+    assert isinstance(entries, RecursionError) or sys.version_info >= (3, 12)
+    assert state.leaf_id == entry.entry_id  # type: ignore[union-attr]
+
+
 async def test_a_prompt_of_another_noun(client: Client, tmp_path: Path) -> None:
     built = await client.prompt.build(cwd=str(tmp_path), discover=False, date="2026-01-31")
     assert "2026-01-31" in built.prompt
+
+
+async def test_a_prompt_holds_nothing_of_a_project_that_is_not_trusted(tmp_path: Path) -> None:
+    for name in ("trusted", "other"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "AGENTS.md").write_text(f"Of {name}.")
+    options = InitializationOptions(agent_dir=str(tmp_path / "agent"), trusted_roots=[str(tmp_path / "trusted")])
+    async with Client.spawn(log="capture", options=options) as client:
+        trusted = await client.prompt.build(cwd=str(tmp_path / "trusted"))
+        other = await client.prompt.build(cwd=str(tmp_path / "other"))
+    assert [file.content for file in trusted.context_files] == ["Of trusted."]
+    assert other.context_files == []
 
 
 async def test_settings_go_with_the_start(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def test_system_messages_are_replayed() -> None:
     assert built.payload["system"] == "Base.\n\nMore.\n\nA2\n\nC"
     assert built.payload["tools"] == [{"name": "write", "input_schema": {"type": "object"}}]
     assert built.said == [("user", ["x"]), ("assistant", ["y"]), ("user", ["z"])]
-    assert built.mends == {"toolSchema": [None]}
+    assert built.mends == {"toolSchema": ["e2"]}
     assert Built(first, user("x")).payload["tools"] == [
         {"name": "read", "description": "reads", "input_schema": read["parameters"]}
     ]

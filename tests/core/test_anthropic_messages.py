@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pid.core.anthropic_calls import MOST_NUMBERS, Call, TurnCalls
 from pid.core.anthropic_format import PayloadBuilder
-from pid.core.anthropic_messages import STOP_REASONS, Call, find_call, stored_entries
+from pid.core.anthropic_ids import fit_id, repeated_id
+from pid.core.anthropic_messages import STOP_REASONS, read_message, stored_messages
 from pid.errors import InvalidParams
 from pid.protocol import ModelRef
 from tests.agent_messages import assistant, call, png, user
@@ -44,12 +46,11 @@ REPLY: Json = {
 
 
 def stored(message: Json, **options: Any) -> tuple[list[Json], dict[str, list[str]]]:
-    entries, warnings = stored_entries(message, NOW, **options)
+    found = stored_messages(message, NOW, **options)
     told: dict[str, list[str]] = {}
-    for warning in warnings:
-        told.setdefault(warning.kind, []).append(warning.message)
-    assert all(entry["type"] == "message" and entry.keys() == {"type", "message"} for entry in entries)
-    return [entry["message"] for entry in entries], told
+    for kind, detail in (each for one in found for each in one.told):
+        told.setdefault(kind, []).append(detail)
+    return [one.message for one in found], told
 
 
 def test_a_reply() -> None:
@@ -123,17 +124,20 @@ def test_results_become_messages_of_their_own_in_order() -> None:
             picture,
         ],
     }
-    messages, told = stored(raw, find={"t1": Call("t1", "read"), "t2": Call("own", "look")}.get)
+    calls = TurnCalls([assistant(call("t1"), call("t 2", "look"))])
+    raw["content"][1]["tool_use_id"] = sent = fit_id("t 2")
+    assert sent != "t 2"
+    messages, told = stored(raw, calls=calls)
     image = {"type": "image", "data": png(), "mimeType": "image/png"}
     head = {"role": "toolResult", "timestamp": NOW}
     plain, text = {"type": "text", "text": "plain"}, {"type": "text", "text": "x"}
     assert messages == [
         head | {"toolCallId": "t1", "toolName": "read", "content": [plain], "isError": False},
-        head | {"toolCallId": "own", "toolName": "look", "content": [text, image], "isError": False},
+        head | {"toolCallId": "t 2", "toolName": "look", "content": [text, image], "isError": False},
         head | {"toolCallId": "t3", "toolName": "", "content": [], "isError": True},
         {"role": "user", "content": [{"type": "text", "text": "and now"}, image], "timestamp": NOW},
     ]
-    assert told == {"orphanToolResult": ["The tool result of t3 answers no call on this path."]}
+    assert told == {"orphanToolResult": ["The tool result of t3 answers no call of the assistant's last turn."]}
 
 
 def test_texts_of_the_user() -> None:
@@ -181,7 +185,19 @@ def test_what_has_no_place_is_kept_and_told() -> None:
         (REPLY | {"content": [{"type": "tool_use", "id": "t", "name": "n", "input": []}]}, "message.content.0.input"),
         (REPLY | {"content": [{"type": "tool_use", "id": 1, "name": "n", "input": {}}]}, "message.content.0.id"),
         (REPLY | {"content": [{"type": "thinking", "thinking": "x"}]}, "message.content.0.signature"),
+        (REPLY | {"id": 5}, "message.id"),
+        (REPLY | {"stop_reason": ["end_turn"]}, "message.stop_reason"),
+        (
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "is_error": 1}]},
+            "message.content.0.is_error",
+        ),
         (REPLY | {"usage": []}, "message.usage"),
+        (REPLY | {"usage": {"output_tokens": 2**53 + 1}}, "message.usage.output_tokens"),
+        (REPLY | {"usage": {"input_tokens": []}}, "message.usage.input_tokens"),
+        (
+            REPLY | {"usage": {"output_tokens_details": {"thinking_tokens": "2"}}},
+            "message.usage.output_tokens_details.thinking_tokens",
+        ),
         (REPLY | {"usage": {"input_tokens": "5"}}, "message.usage.input_tokens"),
         (REPLY | {"usage": {"output_tokens": -1}}, "message.usage.output_tokens"),
     ],
@@ -205,12 +221,33 @@ def test_calls_are_found_by_the_id_that_was_sent() -> None:
         builder.add(message, [])
     asked = [block for message in builder.finish().payload["messages"] for block in message.content]
     ids = [block.id for block in asked if hasattr(block, "name")]
-    found = [find_call(call_id, reversed(talk)) for call_id in ids[1:]]
-    assert found == [Call("x y", "odd"), Call(ids[2], "read"), Call(ids[3], "read")]
-    assert find_call("0", reversed(talk[:2])) == Call("0", "first")
-    assert find_call("x y", reversed(talk)) == Call("x y", "odd")
-    assert find_call("other", reversed(talk)) is None
-    assert find_call("c1", [user(call("c1"))]) is None
+    calls = TurnCalls(reversed(talk))
+    assert [calls.find(call_id) for call_id in ids] == [
+        Call(ids[0], "read"),
+        Call("x y", "odd"),
+        Call(ids[2], "read"),
+        Call(ids[3], "read"),
+    ]
+    assert TurnCalls(talk[1:2]).find("0") == Call("0", "first")
+    assert calls.find("other") is None
+    assert TurnCalls([user(call("c1"))]).find("c1") is None
+
+
+def test_many_calls_are_found_in_one_look_and_made_up_repeats_end() -> None:
+    calls = TurnCalls([assistant(*(call(f"c{number}") for number in range(10_000)))])
+    assert all(calls.find(f"c{number}") == Call(f"c{number}", "read") for number in range(10_000))
+    found = [calls.find(repeated_id("c7", str(number))) for number in range(2, 1000)]
+    assert found == [Call("c7", "read")] * MOST_NUMBERS + [None] * (998 - MOST_NUMBERS)
+
+
+def test_the_inputs_of_calls_stay_the_text_that_they_are() -> None:
+    arguments = b'{ "b":123456789012345678901234567890, "10":1.0, "1":1e999, "e":"\\u00e9" }'
+    raw = b'{"role":"assistant","model":"m","content":[{"type":"text","text":"x"},"y",{"input":%b}]}' % arguments
+    message = read_message(raw)
+    assert message["content"][:2] == [{"type": "text", "text": "x"}, "y"]
+    assert bytes(message["content"][2]["input"]) == arguments
+    for other in (b'{"content":[{"input":5}]}', b'{"content":{"input":{}}}', b'{"content":null}', b"{}"):
+        assert read_message(other) == json.loads(other)
 
 
 @st.composite
@@ -247,13 +284,10 @@ def test_what_went_in_comes_out_in_the_next_payload(messages: list[Json]) -> Non
     builder = PayloadBuilder(ModelRef(provider="anthropic", model_id="m"))
     session: list[Json] = []
 
-    def find(call_id: str) -> Call | None:
-        return find_call(call_id, reversed(session))
-
     for message in messages:
-        entries, warnings = stored_entries(message, NOW, find=find)
-        assert warnings == []
-        session += [json.loads(json.dumps(entry["message"])) for entry in entries]
+        for one in stored_messages(message, NOW, calls=TurnCalls(session[-1:])):
+            assert one.told == []
+            session.append(json.loads(json.dumps(one.message)))
     for message in session:
         builder.add(message, [])
     payload = builder.finish()

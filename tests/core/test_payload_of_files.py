@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pid.core.anthropic_calls import TurnCalls
 from pid.core.anthropic_format import Payload, PayloadBuilder
-from pid.core.anthropic_messages import find_call, stored_entries
+from pid.core.anthropic_messages import stored_messages
 from pid.core.context import entries_in_effect, messages_in_effect
 from pid.core.tree import ROOT
 from pid.protocol import ModelRef
@@ -130,9 +131,9 @@ async def test_a_loop_of_calls_through_the_sdk() -> None:
     session: list[Json] = [{"role": "user", "content": "look"}]
 
     def store(message: Json) -> None:
-        entries, warnings = stored_entries(message, 0, find=lambda call_id: find_call(call_id, reversed(session)))
-        assert warnings == []
-        session.extend(entry["message"] for entry in entries)
+        stored = stored_messages(message, 0, calls=TurnCalls(session[-1:]))
+        assert [one.told for one in stored if one.told] == []
+        session.extend(one.message for one in stored)
 
     with AnthropicServer() as server:
         server.script(Reply([thought, *calls], "tool_use"), Reply("Both read."))

@@ -3,35 +3,27 @@
 import json
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Raw
 
-from pid.core.agent_message import read
-from pid.core.prune import SHORT_TOKENS, results_to_shorten, shortened
+from pid.core.prune import HEAD, SHORT_TOKENS, Result, result_of, results_to_shorten, shortened
+from pid.core.tokens import IMAGE_TOKENS
 from pid.protocol import PruneToolResults
-from tests.agent_messages import Built, assistant, call, image, result, text, user
-
-ROLES = {"u": "user", "a": "assistant", "t": "toolResult", "e": "toolResult", "b": "bashExecution", "s": "system"}
+from tests.agent_messages import Built, Json, assistant, call, image, png, result, text, user
 
 
 def chosen(letters: str, size: int | dict[int, int] = 1100, **limits: int) -> list[int]:
-    """Of a conversation in letters (`e`: a failed result), where a result takes `size` tokens, or those by place."""
-    asked: list[int] = []
-
-    def tokens(at: int) -> int:
-        asked.append(at)
-        return size if isinstance(size, int) else size[at]
-
-    found = results_to_shorten(
-        [ROLES[letter] for letter in letters],
-        tokens,
-        lambda at: letters[at] == "e",
-        PruneToolResults(**{"protect_tokens": 0, "minimum_saving": 0, "keep_turns": 0} | limits),
-    )
-    assert all(letters[at] == "t" for at in asked)
-    return found
+    """Of a conversation in letters (`t` a result, `e` a failed one); a result takes `size` tokens, or by place."""
+    results = {
+        at: Result(size if isinstance(size, int) else size[at], failed=letter == "e")
+        for at, letter in enumerate(letters)
+        if letter in "te"
+    }
+    turns = [at for at, letter in enumerate(letters) if letter in "ub"]
+    asked = PruneToolResults(**{"protect_tokens": 0, "minimum_saving": 0, "keep_turns": 0} | limits)
+    return results_to_shorten(results, turns, asked)
 
 
 def test_all_go_where_nothing_holds_them() -> None:
@@ -82,20 +74,38 @@ def test_what_was_shortened_stays_so_as_the_session_grows(before: str, more: str
 LONG = result("c1", "x" * 150 + "😀" * 100, "y", image())
 
 
-@pytest.mark.parametrize("form", ["dict", "bytes", "read"])
-def test_a_shortened_result_names_its_entry(form: str) -> None:
-    raw = json.dumps(LONG | {"details": {"n": 12345678901234567890123}}).encode()
-    forms: dict[str, Any] = {"dict": LONG, "bytes": raw, "read": read(LONG, lambda *_: None)}
-    short = shortened(forms[form], "e7")
+def shortest(message: Json, entry_id: str = "e7") -> Raw:
+    return shortened(Raw(json.dumps(message)), entry_id)
+
+
+def test_a_shortened_result_names_its_entry() -> None:
+    short = shortest(LONG | {"details": {"n": 12345678901234567890123}})
     note = "[Shortened: 52 of 252 characters and 1 image(s) left out. The entry e7 holds the whole result.]"
     built = Built(user("a"), assistant(call("c1")), short)
     assert built.said[2] == ("user", [("c1", ["x" * 150 + "😀" * 50 + "\n" + note], False)])
-    if form == "bytes":
-        assert b"12345678901234567890123" in bytes(short)
-    assert len(LONG["content"]) == 3
+    assert b"12345678901234567890123" in bytes(short)
 
 
 def test_results_of_any_shape_are_shortened() -> None:
-    for content in (None, [], "plain", [text("")], [{"type": "text", "text": 5}], [image()]):
-        short = shortened({"role": "toolResult", "toolCallId": "c1", "content": content}, "e1")
-        assert "The entry e1 holds the whole result." in msgspec.json.encode(short).decode()
+    for content in ([image()], [{"type": "text", "text": 5}, {"type": "video"}], "long " * 50):
+        short = shortest({"role": "toolResult", "toolCallId": "c1", "content": content})
+        assert b"The entry e7 holds the whole result." in bytes(short)
+
+
+@pytest.mark.parametrize("content", [None, [], "plain", [text("")], [text("漢" * HEAD)]])
+def test_a_result_that_is_all_head_stays_as_it_is(content: Any) -> None:
+    message = {"role": "toolResult", "toolCallId": "c1", "content": content}
+    assert json.loads(bytes(shortest(message))) == message
+
+
+def weight(*blocks: Json | str) -> int:
+    return result_of(Raw(json.dumps(result("c1", *blocks), ensure_ascii=False))).tokens
+
+
+def test_what_a_result_weighs() -> None:
+    words = "some words of a long text. "
+    assert weight(words * 100_000) == pytest.approx(weight(words * 1000) * 100, rel=0.05)
+    assert weight("漢字" * 50_000) == pytest.approx(weight("漢字" * 500) * 100, rel=0.05)
+    assert weight(image(png() + "A" * 1_000_000)) == IMAGE_TOKENS
+    assert result_of(Raw(json.dumps(result("c1", "no", error=True)))).failed
+    assert result_of(Raw(b'{"role":"toolResult","content":7,"isError":"yes"}')) == Result(0)

@@ -52,7 +52,7 @@ def test_on_windows_it_says_so(arguments: list[str]) -> None:
         ("argparse", []),
         ("pid.shell.commands", []),
         ("pid.shell.server", []),
-        ("pygls", []),
+        ("asyncio", []),
         ("pid.shell.screen", ["tree", "x"]),
         ("pid.shell.views", ["tree", "x"]),
         ("pid.shell.prompt_command", ["prompt"]),

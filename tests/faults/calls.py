@@ -1,7 +1,8 @@
-"""Stands between the journal and the system: every call that changes something on disk is told, and may go wrong.
+"""Stands between the files and the system: every call that changes something on disk is told, and may go wrong.
 
-`Calls` takes the place of the module `os` in the two adapters that write session files. A test gives it a function
-that sees each call before it is made: it may raise, end the process, do less, or note it.
+`Calls` takes the place of the module `os` in the adapters that write session files, and in the one that keeps what
+listings read. A test gives it a function that sees each call before it is made: it may raise, end the process, do
+less, or note it.
 """
 
 from __future__ import annotations
@@ -12,9 +13,24 @@ from typing import Any
 
 import pytest
 
-from pid.adapters import journal, replacing
+from pid.adapters import fork_file, journal, listing_index, naming, replacing
 
-CHANGING = ("write", "ftruncate", "fsync", "fdatasync", "rename", "link", "unlink", "fchmod", "fchown")
+CHANGING = (
+    "write",
+    "copy_file_range",
+    "ftruncate",
+    "fsync",
+    "fdatasync",
+    "mkdir",
+    "makedirs",
+    "rename",
+    "replace",
+    "link",
+    "unlink",
+    "fchmod",
+    "fchown",
+)
+WRITERS = (journal, replacing, fork_file, naming, listing_index)
 
 Before = Callable[..., Any]
 """Called with a call's name (`create` for an `open` that makes the file), the real function and its arguments; what it
@@ -43,6 +59,6 @@ class Calls:
 def stand_between(patch: pytest.MonkeyPatch, before: Before) -> None:
     """Puts `before` in front of the system for as long as `patch` lasts."""
     calls = Calls(before)
-    patch.setattr(journal, "os", calls)
-    patch.setattr(replacing, "os", calls)
+    for module in WRITERS:
+        patch.setattr(module, "os", calls)
     patch.setattr(journal, "_sync", lambda fd: calls.fdatasync(fd))

@@ -197,10 +197,37 @@ def test_creating_on_a_full_disk_leaves_nothing(home, small_disk, counts):
             file.write(bytes(4096))
             file.flush()
     with Peer(home) as peer:
-        with pytest.raises(Refused) as refused:
-            peer.call("session/create", {"cwd": "/p", "sessionDir": str(small_disk), "id": "mine"})
-        assert (refused.value.code, refused.value.data["outcome"]) == (1007, "notWritten")
-        assert os.listdir(small_disk) == ["spare"]
+        for more in ({}, {"name": "a name"}, {"name": "x" * 5000}):
+            params = {"cwd": "/p", "sessionDir": str(small_disk), "id": "mine", **more}
+            with pytest.raises(Refused) as refused:
+                peer.call("session/create", params)
+            assert (refused.value.code, refused.value.data["outcome"]) == (1007, "notWritten")
+            assert os.listdir(small_disk) == ["spare"]
+            with pytest.raises(Refused) as refused:
+                peer.call("session/getState", {"sessionId": "mine"})
+            assert refused.value.code == 1001
         spare.unlink()
-        assert peer.call("session/create", {"cwd": "/p", "sessionDir": str(small_disk), "id": "mine"})
-    counts(refused=1, then_written=1)
+        assert peer.call("session/create", params)["name"] == "x" * 5000
+    counts(refused=3, then_written=1)
+
+
+def test_listing_with_a_full_cache(home, small_disk, tmp_path, counts, monkeypatch):
+    """The memory of listings has no room: they are as right without it, and nothing of it stays behind."""
+    monkeypatch.setenv("PID_CACHE_DIR", str(small_disk / "cache"))
+    spare = small_disk / "spare"
+    with pytest.raises(OSError, match="No space"), spare.open("wb") as file:
+        while True:
+            file.write(bytes(4096))
+            file.flush()
+    with Peer(home) as peer:
+        for number in range(3):
+            created = peer.call("session/create", {"cwd": "/p", "sessionDir": str(tmp_path), "id": f"s{number}"})
+            peer.call("session/append", {"sessionId": created["sessionId"], "entry": message(TEXT)})
+        listed = [peer.call("session/list", {"sessionDir": str(tmp_path), "all": True}) for _ in range(2)]
+        assert not [path for path in small_disk.rglob("*") if path.is_file() and path != spare]
+        spare.unlink()
+        listed += [peer.call("session/list", {"sessionDir": str(tmp_path), "all": True}) for _ in range(2)]
+        assert [path.stat().st_size > 0 for path in small_disk.rglob("listings/*")] == [True]
+    assert [len(each["sessions"]) for each in listed] == [3] * 4
+    assert all(each == listed[0] for each in listed)
+    counts(listings=4, wrong=0)

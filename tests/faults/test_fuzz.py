@@ -159,10 +159,10 @@ def test_session_files(tmp_path_factory, pieces, headed):
     path.parent.mkdir(exist_ok=True)
     path.unlink(missing_ok=True)
     path.write_bytes(content)
-    asyncio.run(_goes_on(path, content))
+    asyncio.run(goes_on(path, content))
 
 
-async def _goes_on(path: Path, content: bytes) -> None:
+async def goes_on(path: Path, content: bytes) -> None:
     store = make_store(path.parent, prefix="new")
     try:
         resident = await open_path(store, path)

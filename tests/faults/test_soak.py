@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.benchmarks.wire import Memory
+from tests.benchmarks.processes import Memory
 from tests.faults.conftest import sized
 from tests.faults.lines import links
 from tests.faults.peer import Peer

@@ -70,24 +70,43 @@ const PARTS = {
   llm: (opened) => convertToLlm(opened.buildSessionContext().messages),
 };
 
+async function prepared(opened, settings) {
+  const { prepareCompaction } = await load("compaction/index.js");
+  return prepareCompaction(opened.getBranch(), { enabled: true, ...settings });
+}
+
+/** The plan alone, as little of it as shows that there is one: for figures. */
+async function prepare(opened, settings) {
+  return (await prepared(opened, settings))?.firstKeptEntryId ?? null;
+}
+
 async function plan(opened, settings) {
-  const { prepareCompaction, computeFileLists, serializeConversation } = await load("compaction/index.js");
-  const prepared = prepareCompaction(opened.getBranch(), { enabled: true, ...settings });
-  if (!prepared) return null;
+  const { computeFileLists, serializeConversation } = await load("compaction/index.js");
+  const found = await prepared(opened, settings);
+  if (!found) return null;
   const text = (messages) => serializeConversation(convertToLlm(messages));
   return {
-    firstKeptEntryId: prepared.firstKeptEntryId,
-    isSplitTurn: prepared.isSplitTurn,
-    tokensBefore: prepared.tokensBefore,
-    previousSummary: prepared.previousSummary ?? null,
-    messagesToSummarize: prepared.messagesToSummarize.length,
-    turnPrefixMessages: prepared.turnPrefixMessages.length,
-    fileOps: computeFileLists(prepared.fileOps),
+    firstKeptEntryId: found.firstKeptEntryId,
+    isSplitTurn: found.isSplitTurn,
+    tokensBefore: found.tokensBefore,
+    previousSummary: found.previousSummary ?? null,
+    messagesToSummarize: found.messagesToSummarize.length,
+    turnPrefixMessages: found.turnPrefixMessages.length,
+    fileOps: computeFileLists(found.fileOps),
     serialized: {
-      messagesToSummarize: text(prepared.messagesToSummarize),
-      turnPrefixMessages: text(prepared.turnPrefixMessages),
+      messagesToSummarize: text(found.messagesToSummarize),
+      turnPrefixMessages: text(found.turnPrefixMessages),
     },
   };
+}
+
+/** What the preparation alone costs, in milliseconds of CPU. */
+async function prepare(opened, settings) {
+  const { prepareCompaction } = await load("compaction/index.js");
+  const before = process.cpuUsage();
+  const prepared = prepareCompaction(opened.getBranch(), { enabled: true, ...settings });
+  const { user, system } = process.cpuUsage(before);
+  return { firstKeptEntryId: prepared?.firstKeptEntryId, cpuMs: (user + system) / 1000 };
 }
 
 async function estimate(opened) {
@@ -116,7 +135,10 @@ const OPERATIONS = {
   close: ({ session }) => sessions.delete(session),
   show: (request) => PARTS[request.part](session(request)),
   call: (request) => call(session(request), request.method, request.args),
+  load: () => load("compaction/index.js").then(() => null),
+  prepare: (request) => prepare(session(request), request.settings),
   plan: (request) => plan(session(request), request.settings),
+  prepare: (request) => prepare(session(request), request.settings),
   estimate: (request) => estimate(session(request)),
   list: listing,
 };

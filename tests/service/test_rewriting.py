@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from pid.adapters import replacing as replacing_module
 from pid.errors import SessionChangedOnDisk, WriteFailed
+from pid.protocol import ForkParams
+from pid.service.forking import fork
 from tests.service.daemon import Told, append, make_store, open_path, user
 
 pytestmark = pytest.mark.anyio
@@ -237,7 +239,19 @@ async def test_a_renamed_file_that_lacks_an_entry_is_lost(store, told, old, chan
 
 
 JUNK = st.sampled_from(
-    [b"", b"not json", b"\x00\x00", b'{"type":"mess', b"[1]", b"\xff\xfe", b'{"type":"session","id":"x"}']
+    [
+        b"",
+        b"not json",
+        b"\x00\x00",
+        b'{"type":"mess',
+        b"[1]",
+        b"\xff\xfe",
+        b'{"type":"session","id":"x"}',
+        b'{"type":"message","id":"a","parentId":null,"message":,}',
+        b' \x00{"type":"custom","x":,"id":"b","parentId":"a"}',
+        b'{"type":"custom","id":"c","parentId":"a","x":' + b"[" * 1500 + b"]" * 1500 + b"}",
+        b'{"type":"message","id":"d","parentId":"a","mess{"type":"custom","parentId":null}',
+    ]
 )
 ODD = st.sampled_from(
     [
@@ -291,3 +305,19 @@ def test_any_old_file_keeps_its_tree(tmp_path_factory, version, lines, end):
 
     asyncio.run(rewrite())
     assert path.with_name("f.jsonl.v1").read_bytes() == before
+
+
+@settings(deadline=None, max_examples=80)
+@given(version=st.sampled_from([None, 1]), lines=LINES, end=st.sampled_from([b"", b"\n"]))
+def test_a_fork_of_any_old_file_has_its_tree(tmp_path_factory, version, lines, end):
+    path = file_of(tmp_path_factory.mktemp("old") / "f.jsonl", header(version), *lines, end=end)
+
+    async def forked():
+        store = make_store(path.parent / "forks")
+        resident = await open_path(store, path)
+        made = await fork(store, ForkParams(session_id=resident.session.session_id))
+        assert tree_of(made.session) == tree_of(resident.session)
+        assert made.session.leaf_id == resident.session.leaf_id
+        await store.close_all()
+
+    asyncio.run(forked())

@@ -13,8 +13,8 @@ from pid.core.overlay import Planned
 from pid.protocol import CreateParams, SettingsUpdate
 from tests import anthropic_server as api
 from tests.anthropic_server import AnthropicServer, Reply
+from tests.service.compaction.steps import ENDS, assistant, converse, entries, params, states
 from tests.service.daemon import Told, append, make_store, move, open_path, user
-from tests.service.test_compaction import ENDS, assistant, converse, entries, params, states
 
 pytestmark = pytest.mark.anyio
 

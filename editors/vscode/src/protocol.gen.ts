@@ -844,7 +844,7 @@ export interface InitializationOptions {
   agentDir?: string | null;
   /** Settings for all sessions of this client. */
   settings?: SettingsUpdate | null;
-  /** Read the settings of projects only below these. Absent: of all. */
+  /** Read settings, context files and skills of projects only below these. Absent: of all. */
   trustedRoots?: string[] | null;
 }
 

@@ -156,7 +156,7 @@ local function after_crash(code, signal)
     end
   end
   waiting = vim.list_extend(repeated, waiting)
-  if #waiting > 0 or require("pid.sessions").any() then
+  if #waiting > 0 or require("pid.sessions").any() or require("pid.documents").any() then
     start()
   end
 end
@@ -196,6 +196,7 @@ local function on_init(client, result)
   require("pid.sessions").reopen(function()
     if daemon then
       daemon.ready = true
+      require("pid.documents").attach_again(daemon)
       send_waiting()
     end
   end)
@@ -204,6 +205,7 @@ end
 local function handlers()
   require("pid.news")
   local of = vim.tbl_extend("error", {}, require("pid.sessions").handlers)
+  of["workspace/codeLens/refresh"] = require("pid.documents").lenses_moved
   of["pid/summarize"] = require("pid.summarize").handle
   of["window/logMessage"] = function(_, params)
     notify.record(params.message)
@@ -220,7 +222,8 @@ local function capabilities(handled)
     summarize = config.options.summarize and true or nil,
   }
   local all = vim.lsp.protocol.make_client_capabilities()
-  return vim.tbl_deep_extend("force", all, { experimental = { pid = mine } })
+  local refresh = { codeLens = { refreshSupport = true } }
+  return vim.tbl_deep_extend("force", all, { experimental = { pid = mine }, workspace = refresh })
 end
 
 local function present(settings)

@@ -14,6 +14,7 @@ local M = {}
 ---@field session_dir? string Where sessions are kept. Default: the daemon's, which is pi's.
 ---@field agent_dir? string The agent directory. Default: the daemon's, which is pi's.
 ---@field settings pid.SettingsUpdate Settings for all sessions, such as `contextWindow`.
+---@field documents boolean Whether the daemon is attached to buffers of session files.
 ---@field summarize? fun(request: pid.SummarizeParams, done: fun(err: string?, result: pid.SummarizeResult?)): fun()?
 ---@field tree pid.TreeOptions
 
@@ -21,6 +22,7 @@ local M = {}
 local defaults = {
   cmd = { "pid", "--stdio" },
   settings = {},
+  documents = true,
   tree = {
     split = "vertical",
     time = "%H:%M",
@@ -47,6 +49,7 @@ M.types = {
   session_dir = "string",
   agent_dir = "string",
   settings = "table",
+  documents = "boolean",
   summarize = "function",
   tree = "table",
 }

@@ -505,7 +505,7 @@
 ---@field sessionDir? string Where session files are, instead of pi's directories.
 ---@field agentDir? string The agent directory, instead of `~/.pi/agent`.
 ---@field settings? pid.SettingsUpdate Settings for all sessions of this client.
----@field trustedRoots? string[] Read the settings of projects only below these. Absent: of all.
+---@field trustedRoots? string[] Read settings, context files and skills of projects only below these. Absent: of all.
 
 ---LSP's `initialize`, as far as `pid` reads it. It is the first request.
 ---@class pid.InitializeParams
