@@ -92,7 +92,7 @@ def any_tree(draw: st.DrawFn) -> str:
     return " ".join(said)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(any_tree())
 def test_every_leaf_of_any_tree(text: str) -> None:
     loaded = trees.tree_of(text)
