@@ -7,7 +7,6 @@ They read and assemble, in slices of the loop's time, and change nothing. What g
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-import anyio.lowlevel
 from msgspec import UNSET, Raw
 
 from pid.core.context import InEffect, entries_in_effect, messages_in_effect
@@ -28,6 +27,7 @@ from pid.service.pages import Page, begin, cursor_at, damaged_cursor, page_of, s
 from pid.service.payloads import payload_of
 from pid.service.pruning import Found, pruned
 from pid.service.session import Session
+from pid.service.turns import next_turn
 
 _Places = Iterator[tuple[int, int]]
 """Rows with the places that a cursor names them by."""
@@ -96,7 +96,7 @@ async def _entries(
         if _IMAGE_DATA in params.omit:
             bodies = [without_image_data(body) for body in bodies]
         entries += [Raw(body) if body else _NULL for body in bodies]
-        await anyio.lowlevel.checkpoint()
+        await next_turn()
     return EntriesResult(
         entries=entries,
         entry_ids=[tree.ids[row] for row in shown],
@@ -146,7 +146,7 @@ async def _messages(session: Session, effect: InEffect, warnings: list[ContextWa
     found: Found = []
     for part in slices(session.tree, effect.rows):
         found += messages_in_effect(session.tree, effect, part, session.bodies(part), warnings)
-        await anyio.lowlevel.checkpoint()
+        await next_turn()
     return found
 
 

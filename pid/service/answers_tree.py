@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Final, cast
 
-import anyio.lowlevel
 import msgspec
 from msgspec import UNSET, Raw
 
@@ -25,6 +24,7 @@ from pid.errors import InvalidCursor
 from pid.protocol import MAX_PAGE_BYTES, TreeNode, TreeParams, TreeResult
 from pid.service.pages import Page, begin, cursor_at, slices
 from pid.service.session import SLICE_ROWS, Session
+from pid.service.turns import next_turn
 
 Included = Callable[[int], bool]
 """Whether a row is of a type that the client asked for."""
@@ -62,7 +62,7 @@ async def get_tree(session: Session, params: TreeParams) -> TreeResult:
             nodes.append(Raw(node))
         if next_cursor:
             break
-        await anyio.lowlevel.checkpoint()
+        await next_turn()
     return TreeResult(
         nodes=cast(list[TreeNode], nodes),  # encoded already, in their slices
         roots=[tree.ids[row] for row in _roots(tree, page.rows)],
@@ -185,7 +185,7 @@ async def _included(session: Session, page: Page, types: Iterable[str] | None) -
         for part in slices(tree, rows):
             nodes = zip(part, session.stored(part), strict=True)
             others.update(row for row, line in nodes if _node(session, row, line, with_preview=False).type in names)
-            await anyio.lowlevel.checkpoint()
+            await next_turn()
     return lambda row: tree.kinds[row] in kinds or row in others
 
 

@@ -16,6 +16,7 @@ from pid.core.lines import DAMAGED, UNCLEAN
 from pid.entries import DamagedLine, clean
 from pid.errors import PidError
 from pid.service.session import SLICE_ROWS, Session
+from pid.service.turns import next_turn
 
 MOST_THREADS: Final = 2
 Found = TypeVar("Found")
@@ -54,7 +55,7 @@ async def _tell(session: Session, amiss: Iterable[int]) -> None:
     with contextlib.suppress(PidError):  # lost meanwhile: then it has told that
         for first in range(0, len(news), SLICE_ROWS):
             session.bodies(news[first : first + SLICE_ROWS])
-            await asyncio.sleep(0)
+            await next_turn()
 
 
 def reader(session: Session, given_up: Callable[[], bool], amiss: Callable[[int], None]) -> Bodies:

@@ -5,7 +5,6 @@ own, so appends to it go on. Cancelled or failed, nothing stays behind. A sessio
 is said where its file goes.
 """
 
-import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -24,6 +23,7 @@ from pid.protocol import ForkParams
 from pid.service.session import Session
 from pid.service.store import Resident, Store
 from pid.service.threads import stoppable, unstoppable
+from pid.service.turns import next_turn
 
 
 async def fork(store: Store, params: ForkParams) -> Resident:
@@ -157,7 +157,7 @@ class _Forking:
             elif places is not None:
                 for batch in carried(made, places, self.held):
                     tree.extend(batch)
-                    await asyncio.sleep(0)
+                    await next_turn()
             if places is not None:
                 journal.begin_at(header + b"\n", places.end, places.line)
             return await self.store.load(journal, tree)

@@ -5,8 +5,6 @@ What a payload may hold is decided in the core; here its messages are read and h
 
 from collections.abc import Iterator, Sequence
 
-import anyio.lowlevel
-
 from pid.core.agent_message import AgentMessage, read_entry
 from pid.core.anthropic_format import PayloadBuilder
 from pid.core.context import InEffect, messages_in_effect
@@ -16,6 +14,7 @@ from pid.protocol import AnthropicPayload, ContextParams, ContextWarning
 from pid.service.pages import slices
 from pid.service.pruning import Found, found_slices
 from pid.service.session import Session
+from pid.service.turns import next_turn
 
 Part = Sequence[tuple[int, AgentMessage]]
 """Some agent messages of a context, each with its row."""
@@ -35,7 +34,7 @@ async def payload_of(
     for part in parts:
         for row, message in part:
             builder.add(message, [ids[row]])
-        await anyio.lowlevel.checkpoint()
+        await next_turn()
     made = builder.finish(cache_breakpoints=params.cache_breakpoints or 0, trailing_assistant=params.trailing_assistant)
     warnings += made.warnings
     return AnthropicPayload(**made.payload), made.entry_ids

@@ -6,13 +6,13 @@ Which results go is decided in `core.prune`; nothing here touches a file.
 from collections.abc import Iterator
 from typing import Final
 
-import anyio.lowlevel
 from msgspec import Raw
 
 from pid.core.prune import USER_SIDE, Result, result_of, results_to_shorten, shortened
 from pid.core.tree import Tree
 from pid.entries import Kind
 from pid.protocol import PruneToolResults
+from pid.service.turns import next_turn
 
 Found = list[tuple[int, Raw]]
 """The agent messages of a context, each with its row."""
@@ -41,12 +41,12 @@ async def pruned(tree: Tree, found: Found, limits: PruneToolResults) -> Found:
             if tree.kinds[row] == Kind.TOOL_RESULT:
                 results[place] = result_of(message)
             place += 1
-        await anyio.lowlevel.checkpoint()
+        await next_turn()
     turns = [place for place, (row, _) in enumerate(found) if tree.kinds[row] in USER_SIDE]
     chosen = frozenset(results_to_shorten(results, turns, limits))
     kept: Found = []
     for part in found_slices(found):
         for row, message in part:
             kept.append((row, shortened(message, tree.ids[row]) if len(kept) in chosen else message))
-        await anyio.lowlevel.checkpoint()
+        await next_turn()
     return kept

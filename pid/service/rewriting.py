@@ -4,7 +4,6 @@ Either way the session goes on with the new file only if that holds every row of
 knows changes: ids, epoch and revision stay. The only module that has a session's file replaced.
 """
 
-import asyncio
 import errno
 from collections.abc import Awaitable, Callable, Iterator
 from heapq import merge
@@ -19,6 +18,7 @@ from pid.core.spans import Span
 from pid.core.tree import Tree
 from pid.errors import PidError, SessionNotFound, WriteFailed
 from pid.service.session import Session
+from pid.service.turns import next_turn
 
 InThread = Callable[[Callable[[], object]], Awaitable[None]]
 
@@ -39,7 +39,7 @@ async def rewrite(session: Session, journal: Journal, in_thread: InThread) -> No
     try:
         for piece in _migrated(session.tree, journal):
             draft.put(piece)
-            await asyncio.sleep(0)
+            await next_turn()
         await _read(draft, tree)
         if not _continues(tree, session.tree):
             message = (
@@ -85,7 +85,7 @@ async def reopen(session: Session, path: str) -> range:
 async def _read(journal: Journal, tree: Tree) -> None:
     for batch in journal.advance():
         tree.extend(batch)
-        await asyncio.sleep(0)
+        await next_turn()
     tree.settle()
 
 

@@ -36,6 +36,7 @@ from pid.errors import (
 from pid.protocol import CreateParams, OpenParams, Placement, SessionState, SettingsUpdate
 from pid.service.compactor import Compactor, Workshop
 from pid.service.session import Session, Surroundings
+from pid.service.turns import next_turn
 from pid.service.watch import Watch
 from pid.service.writing import WriteOrder
 
@@ -288,7 +289,7 @@ class Store:
         """The session of a journal, which is read into an empty tree."""
         for batch in journal.advance(opening=True):
             tree.extend(batch)
-            await asyncio.sleep(0)
+            await next_turn()
         session = Session(journal, tree, self.around)
         session.begin(tree.settle())
         return session

@@ -22,6 +22,7 @@ from pid.service.changes import Changed, moved, renamed
 from pid.service.notices import tell_change
 from pid.service.rewriting import reopen, rewrite
 from pid.service.session import SLICE_ROWS, Session
+from pid.service.turns import next_turn
 
 LOCK_DEADLINE: Final = 5.0
 """Seconds to wait for another process's lock."""
@@ -269,7 +270,7 @@ class WriteOrder:
         for batch in session.journal.advance():
             tree.extend(batch)
             if len(batch.rows) > SLICE_ROWS:
-                await asyncio.sleep(0)
+                await next_turn()
         change = tree.settle()
         session.tell(*change.problems)
         foreign = tuple(row for row in change.added if tree.ids[row] not in own)

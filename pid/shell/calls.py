@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from pid.errors import MessageTooLarge, PidError
+from pid.service.turns import next_turn
 from pid.shell import envelope
 from pid.shell.envelope import Id
 from pid.shell.results import Hole, filled, outline
@@ -134,7 +135,7 @@ class Calls:
                 if size > self._max_message:
                     raise self._too_large(size)
                 if loop.time() - since > _SLICE:
-                    await asyncio.sleep(0)
+                    await next_turn()
                     since = loop.time()
             self._send_result(call, parts)
         except Exception as error:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pid.core.carry import carried, places_of
 from pid.core.fork import Source, Stamp, fork_header, fork_of
-from pid.core.lines import Scanner
+from pid.core.lines import PLAIN, PROVEN, UNCLEAN, Scanner
 from pid.core.tree import Tree
 from tests.core.test_fork import NOW, OWN, Bytes, trees
 from tests.trees import Loaded, load, session_bytes
@@ -48,7 +48,7 @@ def both(source: Loaded, entry_id: str | None) -> tuple[Tree | None, Loaded]:
 def shape(tree: Tree) -> dict[str, Any]:
     """All that a tree holds; which bodies are proven may differ."""
     state = {name: value for name, value in vars(tree).items() if name != "_pending"}
-    return state | {"flags": [flag & ~3 for flag in tree.flags]}
+    return state | {"flags": [flag & ~(PROVEN | UNCLEAN | PLAIN) for flag in tree.flags]}
 
 
 @given(trees(), st.data())

@@ -120,7 +120,7 @@ def test_a_header_that_claims_too_much(home, counts):
 
 def test_a_flood_on_one_session_delays_no_other(home, tmp_path, counts):
     """A client floods one session, with hundreds of appends in flight, and asks small things of another."""
-    waits = []
+    waits = Waits()
     with Peer(home) as peer:
         ids = [peer.call("session/create", {"cwd": str(tmp_path)})["sessionId"] for _ in range(2)]
         peer.call("session/append", {"sessionId": ids[1], "entry": message("quiet")})
@@ -129,22 +129,60 @@ def test_a_flood_on_one_session_delays_no_other(home, tmp_path, counts):
         for number, params in enumerate(flood):
             pending.append(peer.send("session/append", params))
             if number % 50 == 49:
-                began = time.monotonic()
-                peer.call("session/getState", {"sessionId": ids[1]})
-                waits.append(time.monotonic() - began)
+                waits.ask(peer, ids[1])
                 in_flight = [number for number in pending if number not in peer.answers]
                 if len(in_flight) > 500:
                     peer.answer(in_flight[-300])
                 pending = in_flight
         for number in pending:
             peer.answer(number)
-    waits.sort()
-    counts(
-        appends=FLOOD,
-        small_requests=len(waits),
-        median_ms=round(waits[len(waits) // 2] * 1000, 1),
-        slowest_ms=round(waits[-1] * 1000, 1),
-    )
+    counts(appends=FLOOD, **waits.counts())
+
+
+@pytest.mark.parametrize("method", ["session/getTree", "session/getBranch", "session/buildContext"])
+def test_long_answers_about_one_session_delay_no_other(home, tmp_path, counts, method):
+    """Several of them are made at once, in turns."""
+    waits = Waits()
+    with Peer(home) as peer:
+        quiet = peer.call("session/create", {"cwd": str(tmp_path)})["sessionId"]
+        state = peer.call("session/open", {"path": str(many(tmp_path / "many.jsonl", 20_000))})
+        pending = [peer.send(method, {"sessionId": state["sessionId"]}) for _ in range(4)]
+        while any(number not in peer.answers for number in pending):
+            waits.ask(peer, quiet)
+        for number in pending:
+            peer.answer(number)
+    counts(long_answers=len(pending), **waits.counts())
+
+
+class Waits:
+    """Small requests: how long each took, and what of that the daemon's own loop worked (0 where nobody tells)."""
+
+    def __init__(self) -> None:
+        self.waits: list[float] = []
+        self.work: list[float] = []
+
+    def ask(self, peer: Peer, session_id: str) -> None:
+        began, worked = time.monotonic(), _worked(peer.process.pid)
+        peer.call("session/getState", {"sessionId": session_id})
+        self.waits.append(time.monotonic() - began)
+        self.work.append(_worked(peer.process.pid) - worked)
+
+    def counts(self) -> dict[str, float]:
+        self.waits.sort()
+        return {
+            "small_requests": len(self.waits),
+            "median_ms": round(self.waits[len(self.waits) // 2] * 1000, 1),
+            "slowest_ms": round(self.waits[-1] * 1000, 1),
+            "most_work_ms": round(max(self.work) * 1000, 1),
+        }
+
+
+def _worked(pid: int) -> float:
+    """Seconds that the main thread of a process has worked."""
+    try:
+        return int(Path(f"/proc/{pid}/task/{pid}/schedstat").read_text().split()[0]) / 1e9
+    except OSError:
+        return 0.0
 
 
 @pytest.mark.parametrize("last", ["session/close", "shutdown"])

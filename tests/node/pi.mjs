@@ -100,6 +100,15 @@ async function plan(opened, settings) {
   };
 }
 
+/** What the preparation alone costs, in milliseconds of CPU. */
+async function prepare(opened, settings) {
+  const { prepareCompaction } = await load("compaction/index.js");
+  const before = process.cpuUsage();
+  const prepared = prepareCompaction(opened.getBranch(), { enabled: true, ...settings });
+  const { user, system } = process.cpuUsage(before);
+  return { firstKeptEntryId: prepared?.firstKeptEntryId, cpuMs: (user + system) / 1000 };
+}
+
 async function estimate(opened) {
   const compaction = await load("compaction/index.js");
   const { messages } = opened.buildSessionContext();
@@ -129,6 +138,7 @@ const OPERATIONS = {
   load: () => load("compaction/index.js").then(() => null),
   prepare: (request) => prepare(session(request), request.settings),
   plan: (request) => plan(session(request), request.settings),
+  prepare: (request) => prepare(session(request), request.settings),
   estimate: (request) => estimate(session(request)),
   list: listing,
 };
