@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests import npm as npm_module
 from tests.npm import Npm
 from tests.pi import Pi
+
+NOBODY = 65534
+
+# A machine that is busy is no fault: nothing in these tests is judged by the clock.
+settings.register_profile("pid", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("pid")
 
 
 @pytest.fixture(scope="session")
@@ -31,6 +39,20 @@ def pi(npm: Npm, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pi]:
     process = Pi(npm, tmp_path_factory.mktemp("pi-home"))
     yield process
     process.stop()
+
+
+@pytest.fixture
+def unprivileged() -> Iterator[Path]:
+    """A directory of one's own, without root's right to read everything."""
+    own = os.geteuid()
+    with tempfile.TemporaryDirectory() as directory:
+        if own == 0:
+            os.chown(directory, NOBODY, NOBODY)
+            os.seteuid(NOBODY)
+        try:
+            yield Path(directory).resolve()
+        finally:
+            os.seteuid(own)
 
 
 @pytest.fixture

@@ -4,13 +4,17 @@
 -- project/link -> AGENTS.md --  a symbolic link
 -- project/.git/ --              an empty directory
 -- project/pipe | --             a FIFO
+-- project/huge * 1048577 --     a file of so many NUL bytes
+-- project/odd = 4100ff --       a file of these bytes
 """
 
 import os
 import re
 from pathlib import Path
 
-_HEAD = re.compile(r"^-- (?P<path>.+?)(?: -> (?P<target>.+)|(?P<fifo> \|))? --\n", re.MULTILINE)
+_HEAD = re.compile(
+    r"^-- (?P<path>.+?)(?: -> (?P<target>.+)|(?P<fifo> \|)| \* (?P<size>\d+)| = (?P<hex>\S+))? --\n", re.MULTILINE
+)
 
 
 def plant(root: Path, tree: str) -> None:
@@ -24,6 +28,11 @@ def plant(root: Path, tree: str) -> None:
             path.symlink_to(head["target"])
         elif head["fifo"]:
             os.mkfifo(path)
+        elif head["size"]:
+            path.touch()
+            os.truncate(path, int(head["size"]))
+        elif head["hex"]:
+            path.write_bytes(bytes.fromhex(head["hex"]))
         elif head["path"].endswith("/"):
             path.mkdir(exist_ok=True)
         else:

@@ -39,7 +39,6 @@ def agent(request: pytest.FixtureRequest, place: Path) -> Agent:
     if request.param == "ts":
         npm: Npm = request.getfixturevalue("npm")
         (place / "node_modules").symlink_to(npm.modules)
-        (place / "package.json").write_text('{"type": "module"}')
         runner = npm.node
     return lambda *arguments: printed(runner, name, *arguments, cwd=place)
 

@@ -27,11 +27,12 @@ _is_plainly_text: Final = re.compile(
     rb'"(?: |\\[ntr])*+(?:[!#-\[\]-\x7e]|\xc2[^\x85\xa0]|[\xc3-\xe0]|\xe1[^\x9a]|'
     rb"\xe2(?:[^\x80\x81]|\x80[\x8b-\xa7\xaa-\xae\xb0-\xbf])|\xe3[^\x80]|[\xe4-\xf4])"
 ).match
+_LOOKED_AT: Final = 4096  # bytes; blanks are slow to match, and fast to decode
 
 
 def is_blank(text: Raw) -> bool:
     """Whether a JSON text is no string, or one of blanks only."""
-    if _is_plainly_text(text):
+    if _is_plainly_text(text, 0, _LOOKED_AT):
         return False
     value = msgspec.json.decode(text, type=str) if _is_string(text) else ""
     return not value or value.isspace()
@@ -50,7 +51,7 @@ def api_blocks(message: Message, table: Table, notes: Notes) -> list[ApiBlock]:
     made: list[ApiBlock] = []
     content = message.content
     for block in content if type(content) is list else message.blocks:
-        if type(block) is Text and _is_plainly_text(block.text):
+        if type(block) is Text and _is_plainly_text(block.text, 0, _LOOKED_AT):
             block.cache_control = None
             made.append(block)
         elif (sent := table.get(type(block), _unsupported)(block, message, notes)) is not None:

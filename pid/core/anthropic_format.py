@@ -20,7 +20,7 @@ from pid.core.anthropic_images import limit_images
 from pid.core.anthropic_notes import Notes
 from pid.core.anthropic_turns import Turns
 from pid.core.anthropic_types import ApiBlock, CacheMark, Json, Markable, Text
-from pid.core.system_replay import replay
+from pid.core.system_replay import added_tools, replay
 from pid.protocol import ContextWarning, ModelRef
 
 CACHE_MARK: Final = CacheMark()
@@ -42,14 +42,14 @@ class PayloadBuilder:
         """`model` will read the payload: signed thinking of any other is left out, and all without a model."""
         self._notes = Notes(model)
         self._turns = Turns(self._notes)
-        self._system: list[Json] = []
+        self._system: list[tuple[str | None, Json]] = []
 
     def add(self, message: AgentMessage, entry_ids: Sequence[str]) -> None:
         """The next agent message, and the entries that it comes from."""
         self._notes.entry_id = entry_ids[-1] if entry_ids else None
         known = read(message, self._notes.tell)
         if known.role == "system":
-            self._system.append(as_dict(message))
+            self._system.append((self._notes.entry_id, as_dict(message)))
         else:
             self._turns.add(message, known, entry_ids)
 
@@ -69,13 +69,18 @@ class PayloadBuilder:
         return Payload(payload, turns.entry_ids, notes.mends)
 
 
-def _system_part(messages: list[Json], notes: Notes) -> Json:
-    state = replay(messages)
+def _system_part(messages: list[tuple[str | None, Json]], notes: Notes) -> Json:
+    state = replay(message for _, message in messages)
+    entries = {id(tool): entry_id for entry_id, message in messages for tool in added_tools(message)}
     part: Json = {}
     if state.text:
         part["system"] = state.text
     if state.tools:
-        part["tools"] = [_tool(tool, notes) for tool in state.tools]
+        part["tools"] = []
+    for tool in state.tools:
+        notes.entry_id = entries[id(tool)]
+        part["tools"].append(_tool(tool, notes))
+    notes.entry_id = None
     clean: Json = msgspec.json.decode(stored(part, notes.tell))
     return clean
 

@@ -1,21 +1,22 @@
 """What is in a document: the entries of a text, their tree, and a glance at each; read on as the text grows.
 
-The same scan and the same tree as for a file, over lines that may be edited. Growth at the end is read on; any
-other edit is read again from the first line, keeping the glances of what stands before it. Nothing here knows where
+The same scan and the same tree as for a file, over lines that may be edited. Growth at the end is read on; after any
+other edit all lines are scanned again, and only the entries that changed are looked at. Nothing here knows where
 the text is from, and nothing writes.
 """
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from pid.core.lines import DAMAGED, PROVEN, UNCLEAN, Batch, Scanner
+from pid.core.lines import DAMAGED, Batch, Scanner
 from pid.core.nodes import UNKNOWN_TYPE, damaged_line
 from pid.core.previews import Line, preview, read_line
-from pid.core.text import Lines
+from pid.core.text import Lines, units_before
 from pid.core.tree import ROOT, Tree
-from pid.entries import MESSAGE_KINDS, ROLE_NAMES, DamagedLine, Kind, clean, id_text
+from pid.entries import MAX_DEPTH, MESSAGE_KINDS, ROLE_NAMES, DamagedLine, Kind, clean, id_text
 from pid.protocol import Problem
 
 _SLICE: Final = 1 << 20
@@ -63,19 +64,21 @@ def is_session(line: bytes) -> bool:
 class Reading:
     """One text as a session. `tree` and `scanner` are as for a file, places in them as if lines ended in a line feed.
 
-    `glances` are by row, `starts` is where each line that was read begins. Not thread-safe.
+    `glances` are by row, and `widths` in UTF-16 units; `starts` is where each line that was read begins. Not
+    thread-safe.
     """
 
-    def __init__(self, lines: Lines, known: Sequence[Glance | None] = ()) -> None:
+    def __init__(self, lines: Lines, known: Mapping[bytes, Glance] = MappingProxyType({})) -> None:
         self.lines: Lines = lines
         self.tree = Tree()
         self.scanner = Scanner(self.tree.rows)
         self.starts = array("Q", [0])
         self.glances: list[Glance] = []
+        self.widths = array("I")
         self._told: list[Problem] = []
         self._whole = 0  # lines that were read to their line feed
         self._tail = b""  # the entry behind the last line feed, where there is a whole one
-        self._known = known  # glances at the first rows, from an earlier reading
+        self._known = known  # glances from an earlier reading, by what was looked at
         self._grow(lines)
 
     @property
@@ -94,9 +97,8 @@ class Reading:
         if self.is_session and changed >= self._whole and self._goes_on(lines):
             self._grow(lines)
             return self
-        flags = self.tree.flags
-        before = range(bisect_left(self.tree.starts, self.starts[min(changed, self._whole)]))
-        return Reading(lines, [None if flags[row] & DAMAGED else self.glances[row] for row in before])
+        rows = (row for row, flags in enumerate(self.tree.flags) if not flags & DAMAGED)
+        return Reading(lines, {self.stored(row): self.glances[row] for row in rows})
 
     def _goes_on(self, lines: Lines) -> bool:
         """Whether what was read of the last line stands there still, with nothing behind it."""
@@ -139,26 +141,23 @@ class Reading:
 
     def _look(self) -> None:
         for row in range(len(self.glances), len(self.tree)):
-            known = self._known[row] if row < len(self._known) else None
-            self.glances.append(known or self._glance(row))
-        self._known = ()
+            raw = self.stored(row)
+            self.glances.append(self._known.get(raw) or self._glance(row, raw))
+            self.widths.append(units_before(raw, len(raw)))
+        self._known = {}
 
-    def _glance(self, row: int) -> Glance:
-        tree, raw = self.tree, self.stored(row)
-        kind = tree.kinds[row]
+    def _glance(self, row: int, raw: bytes) -> Glance:
+        tree, kind = self.tree, self.tree.kinds[row]
         if tree.flags[row] & DAMAGED or tree.sizes[row] > LOOKED_AT:
             line = damaged_line(raw)
             return _NO_GLANCE._replace(who=ROLE_NAMES.get(kind) or line.type or UNKNOWN_TYPE, timestamp=line.timestamp)
         try:
-            cleaned = clean(raw)
+            return _look_at(kind, raw)
         except DamagedLine as error:
             tree.flags[row] |= DAMAGED
-            self._told.append(
-                Problem(line=self.line_of(row) + 1, kind=error.kind, message=str(error), entry_id=tree.ids[row])
-            )
-            return self._glance(row)
-        tree.flags[row] |= PROVEN if cleaned is raw else PROVEN | UNCLEAN
-        return _glance_of(kind, read_line(cleaned))
+            number = self.line_of(row) + 1
+            self._told.append(Problem(line=number, kind=error.kind, message=str(error), entry_id=tree.ids[row]))
+            return self._glance(row, raw)
 
     # What is where
 
@@ -226,6 +225,19 @@ class Reading:
             case "danglingTarget" | "missingFirstKept" if row != ROOT:
                 return self.glances[row].names not in self.tree.rows
         return True
+
+
+def _look_at(kind: int, raw: bytes) -> Glance:
+    """A glance at an entry, whose body is proven by that. Raises `DamagedLine`.
+
+    Reading the fields proves the rest too, where nothing is nested deep and no surrogate is alone.
+    """
+    if raw.count(b"[") + raw.count(b"{") <= MAX_DEPTH:
+        try:
+            return _glance_of(kind, read_line(raw))
+        except (ValueError, DamagedLine):
+            pass
+    return _glance_of(kind, read_line(clean(raw)))
 
 
 def _glance_of(kind: int, line: Line) -> Glance:

@@ -20,6 +20,8 @@ Read = Callable[[Sequence[int]], list[list[dict[str, Any]]]]
 SLICE: Final = 64
 """Rows that are read in one call."""
 _MOST_UNCOUNTED: Final = 1_000
+_UNUSUAL: Final = (b'"usage"', b'"image"')
+"""What an entry's bytes hold if they are to be parsed: its tokens do not go by its length."""
 
 
 class Entry(NamedTuple):
@@ -45,7 +47,7 @@ class Speech:
 
     `kinds` are a tree's, by row. `after` is the place of the first entry behind the winning compaction.
     `sizes` keeps sizes by row for as long as its owner likes; rows in `edited` say something else here than
-    elsewhere, so theirs are not kept.
+    elsewhere, so theirs are not kept. `bodies` and `lengths` serve a look at entries without parsing them.
     """
 
     def __init__(
@@ -53,6 +55,8 @@ class Speech:
         rows: Sequence[int],
         kinds: Sequence[int],
         read: Read,
+        bodies: Bodies,
+        lengths: Sequence[int],
         *,
         after: int = 0,
         count: TextsCounter | None = None,
@@ -63,6 +67,8 @@ class Speech:
         self.after = after
         self.kinds = kinds
         self._read = read
+        self._bodies = bodies
+        self._lengths = lengths
         self._count = count
         self._sizes = {} if sizes is None else sizes
         self._sizes_here: dict[int, Size] = {}
@@ -96,6 +102,26 @@ class Speech:
         """The same one by one, newest first."""
         for end in range(stop, start, -SLICE):
             yield from reversed(self._once(range(max(start, end - SLICE), end)))
+
+    def skim(self, start: int, stop: int, kinds: Container[int]) -> Iterator[tuple[int, Entry | None]]:
+        """The rows newest first, with their entries. An entry of these kinds is not parsed, and None, if a look at
+        its bytes shows that it reports no usage and holds no image.
+        """
+        for end in range(stop, start, -SLICE):
+            rows = self.rows[max(start, end - SLICE) : end]
+            taken = zip(rows, self._bodies(rows), strict=True)
+            parsed = [row for row, body in taken if not (self.kinds[row] in kinds and self._is_plain(row, body))]
+            said = dict(zip(parsed, self._read(parsed), strict=True)) if parsed else {}
+            yield from (
+                (row, Entry(row, self.kinds[row], said[row]) if row in said else None) for row in reversed(rows)
+            )
+
+    def length(self, row: int) -> int:
+        """The bytes of an entry."""
+        return self._lengths[row]
+
+    def _is_plain(self, row: int, body: bytes) -> bool:
+        return row not in self._edited and not any(mark in body for mark in _UNUSUAL)
 
     def _once(self, places: range) -> list[Entry]:
         if all(place in self._entries for place in places):
@@ -148,7 +174,8 @@ def speech_of(
         return list(found.values())
 
     after = _first_after(tree, effect)
-    return Speech(effect.rows, tree.kinds, read, after=after, count=count, sizes=sizes, edited=effect.edits)
+    stored = bodies, tree.sizes
+    return Speech(effect.rows, tree.kinds, read, *stored, after=after, count=count, sizes=sizes, edited=effect.edits)
 
 
 def speech_of_path(tree: Tree, effect: InEffect, bodies: Bodies, *, count: TextsCounter | None = None) -> Speech:

@@ -41,8 +41,13 @@ def replay(messages: Iterable[Json]) -> SystemState:
         _patch_sections(sections, message.get("sections"))
         for name in _names(message.get("toolsRemoved")):
             tools.pop(name, None)
-        tools.update({tool["name"]: tool for tool in _dicts(message.get("toolsAdded")) if _named(tool)})
+        tools.update({tool["name"]: tool for tool in added_tools(message)})
     return SystemState("\n\n".join(text for text in texts if text), sections, list(tools.values()))
+
+
+def added_tools(message: Json) -> list[Json]:
+    """The tools that a message adds."""
+    return [tool for tool in _dicts(message.get("toolsAdded")) if _named(tool)]
 
 
 def _text(content: Any) -> str:

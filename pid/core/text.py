@@ -16,9 +16,10 @@ from pid.entries import replace_lone_surrogates
 Lines = list[bytes]
 """A text in UTF-8, split at each line feed: at least one line; the last one has no line feed behind it."""
 
-_CONTINUED: Final = bytes(range(0x80, 0xC0))
-_LONG_LEADS: Final = bytes(range(0xF0, 0xF8))  # of characters that are two units in UTF-16
-_LEADS: Final = bytes(set(range(256)) - set(_LONG_LEADS))
+Json = bytes | memoryview | Raw
+"""A string in JSON."""
+
+_LONG_LEADS: Final = (b"\xf0", b"\xf1", b"\xf2", b"\xf3", b"\xf4")  # of characters that are two units in UTF-16
 
 
 class Place(NamedTuple):
@@ -40,7 +41,7 @@ def units_before(line: bytes, at: int) -> int:
     head = line[:at]
     if head.isascii():
         return len(head)
-    return len(head.translate(None, _CONTINUED)) + len(head.translate(None, _LEADS))
+    return len(head.decode(errors="replace")) + sum(map(head.count, _LONG_LEADS))
 
 
 def byte_at(line: bytes, column: int) -> int:
@@ -87,7 +88,7 @@ _CUT: Final = re.compile(rb"[^\\]{6}(?=[^\\\x80-\xbf])")
 _CUT_WITHIN: Final = 4096
 
 
-def read_lines(text: Raw | bytes) -> Lines:
+def read_lines(text: Json) -> Lines:
     """The lines of a text that is a string in JSON. Raises ValueError for what is none.
 
     It is taken apart in slices, so that a thread which reads 40 MB never holds the interpreter for long.
@@ -111,7 +112,7 @@ def read_lines(text: Raw | bytes) -> Lines:
     return lines
 
 
-def head_line(text: Raw | bytes) -> bytes:
+def head_line(text: Json) -> bytes:
     """The first line of such a text, as far as one slice holds it. Raises ValueError."""
     view = memoryview(text)
     return read_lines(b'"%b"' % _slice(view[1:-1], 0) if len(view) > 2 else text)[0]

@@ -5,7 +5,8 @@ compaction nor an edit came later. Between two reports lies what a gap truly too
 of it walks back from the newest entry, and stops as soon as it knows enough.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, chain
 from math import hypot
@@ -85,22 +86,64 @@ class Fill:
         tokens = self.estimated + estimator.entry(speech, entry)
         return Fill(self.usage, tokens, estimator.error, self.guessed + estimator.guessed(speech, entry))
 
+    def with_guess(self, tokens: int) -> "Fill":
+        """The fill with so many tokens more, about."""
+        return Fill(self.usage, self.estimated + tokens, self.counted_error, self.guessed + tokens)
+
+
+class _Rates:
+    """The tokens for each byte of an entry, by its kind, as entries show them that were parsed."""
+
+    def __init__(self) -> None:
+        self._tokens: Counter[int] = Counter()
+        self._bytes: Counter[int] = Counter()
+
+    def __contains__(self, kind: object) -> bool:
+        return kind in self._bytes
+
+    def add(self, kind: int, tokens: int, size: int) -> None:
+        if kind in _BY_LENGTH:
+            self._tokens[kind] += tokens
+            self._bytes[kind] += size
+
+    def tokens(self, kind: int, size: int) -> int:
+        return self._tokens[kind] * size // max(self._bytes[kind], 1)
+
+
+NEAR: Final = 2_048
+"""Entries from the end on that are parsed to be estimated; at those before them it is looked only."""
+_BY_LENGTH: Final = frozenset({Kind.USER, Kind.ASSISTANT, Kind.TOOL_RESULT})
+
+
+def _backwards(speech: Speech, estimator: Estimator, stop: int, rates: _Rates) -> Iterator[tuple[int, Entry | None]]:
+    """The entries newest first, all parsed as long as they are near, or pi's own estimate is wanted."""
+    far = 0 if estimator.calibration is None else max(0, stop - NEAR)
+    yield from ((entry.row, entry) for entry in speech.back(far, stop))
+    yield from speech.skim(0, far, rates)
+
 
 def fill(speech: Speech, estimator: Estimator, overhead: int = 0, end: int | None = None) -> Fill:
     """How full the context is up to the place `end`; `overhead` (system prompt, tools) counts where nothing was
     reported. It reads back to the last report, once, and keeps nothing of what it reads.
 
-    Without a report, the system prompt counts as it is now, and not each of the messages that it came from.
+    Without a report, the system prompt counts as it is now, and not each of the messages that it came from; and what
+    is far back goes by its bytes, at the rate of what is near.
     """
     place = len(speech) if end is None else end
     found, may_report = Fill(0, 0, estimator.error), True
     system: list[dict[str, Any]] = []
-    for entry in speech.back(0, place):
+    rates = _Rates()
+    for row, entry in _backwards(speech, estimator, place, rates):
         place -= 1
+        if entry is None:
+            found = found.with_guess(rates.tokens(speech.kinds[row], speech.length(row)))
+            continue
         may_report = may_report and place >= speech.after and entry.kind != Kind.CONTEXT_EDIT
         if may_report and (usage := reported(entry.message)):
             return replace(found, usage=usage.total)
-        found = found.with_entry(speech, entry, estimator)
+        before, found = found.estimated, found.with_entry(speech, entry, estimator)
+        if estimator.calibration and not speech.size(entry).images:
+            rates.add(entry.kind, found.estimated - before, speech.length(row))
         system += [message for message in reversed(entry.messages) if message.get("role") == "system"]
     now = replay(reversed(system)).as_message()
     prompt = (estimator.message(now) if now else 0) - sum(map(estimator.message, system))

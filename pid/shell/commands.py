@@ -13,6 +13,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final, get_args, get_type_hints
 
+from pid.entries import MAX_DEPTH
 from pid.errors import PidError
 from pid.protocol import ContextParams
 
@@ -75,6 +76,7 @@ def run(args: argparse.Namespace) -> int:
     """Performs the command that `args` names: its exit code. One clear line says why it cannot."""
     from pid.shell.screen import Screen
 
+    sys.setrecursionlimit(2 * MAX_DEPTH)  # files may be nested so deep, and msgspec goes no deeper than Python
     screen = Screen(f"pid {args.name}: ", sys.stdout, sys.stderr)
     try:
         code = asyncio.run(args.perform(args, screen))

@@ -7,12 +7,10 @@ kept. Nothing here writes.
 from collections.abc import Iterable
 from typing import Final
 
-from msgspec import Raw
-
 from pid.core.pairs import Pairs, pairs_of
 from pid.core.readable import Context, context_of
 from pid.core.reading import Reading, is_session
-from pid.core.text import Lines, Place, Stretch, edited, first_difference, head_line, read_lines
+from pid.core.text import Json, Lines, Place, Stretch, edited, first_difference, head_line, read_lines
 from pid.core.tree import MISSING, Tree
 from pid.shell.lsp import ContentChange
 
@@ -32,7 +30,7 @@ class Document:
         self._pairs: Pairs | None = None
         self._context: Context | None = None
 
-    def open(self, text: Raw, version: int) -> None:
+    def open(self, text: Json, version: int) -> None:
         """Takes a whole text, a JSON string. Raises ValueError if it is none."""
         self.version = version
         if is_session(head_line(text)):

@@ -73,8 +73,9 @@ def _where(text: bytes, line: int, start: int, stop: int) -> Where:
 
 
 def _entry_range(reading: Reading, row: int) -> Where:
-    line, start, stop = reading.span_of(row)
-    return _where(reading.lines[line], line, start, stop)
+    line, start, _ = reading.span_of(row)
+    first = units_before(reading.lines[line], start)
+    return Where(At(line, first), At(line, first + reading.widths[row]))
 
 
 def _header_range(reading: Reading) -> Where:
@@ -101,9 +102,9 @@ def _byte(reading: Reading, position: Position) -> tuple[int, int]:
 # Outline
 
 
-def symbols(reading: Reading) -> list[DocumentSymbol]:
+def symbols(reading: Reading) -> Iterator[DocumentSymbol]:
     """The parts of the session as symbols, with the entries of each as their children."""
-    return [_part_symbol(reading, part) for part in outline(reading)]
+    return (_part_symbol(reading, part) for part in outline(reading))
 
 
 def _part_symbol(reading: Reading, part: Part) -> DocumentSymbol:
@@ -220,10 +221,9 @@ def references(document: Document, reading: Reading, position: Position, *, itse
 # The leaf
 
 
-def lenses(reading: Reading, session_id: str, leaf_id: str | None, known: Container[str]) -> list[CodeLens]:
+def lenses(reading: Reading, session_id: str, leaf_id: str | None, known: Container[str]) -> Iterator[CodeLens]:
     """A lens on each message of user and assistant that the open session has too, to move its leaf there."""
     tree = reading.tree
-    found = []
     for row in range(len(tree)):
         entry_id = tree.ids[row]
         if tree.kinds[row] not in _SPOKEN or tree.is_hidden(row) or entry_id == leaf_id or entry_id not in known:
@@ -232,5 +232,4 @@ def lenses(reading: Reading, session_id: str, leaf_id: str | None, known: Contai
         place = At(line, units_before(reading.lines[line], start))
         argument = {"sessionId": session_id, "entryId": entry_id}
         command = Command(f"Move the leaf here ({called(reading.glances[row])})", MOVE_LEAF, [argument])
-        found.append(CodeLens(Where(place, place), command))
-    return found
+        yield CodeLens(Where(place, place), command)

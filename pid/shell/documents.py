@@ -1,20 +1,18 @@
 """Session files in any editor: LSP's features on them, as pygls serves them. Importing this loads lsprotocol.
 
-Params come in as lsprotocol's types, results go out as plain structs; what is asked means is known by
-`open_documents`.
+Params come in as lsprotocol's types, results go out as plain structs, or as JSON where they are long; what is asked
+means is known by `open_documents`.
 """
 
 from typing import Any
 
 from lsprotocol import types
+from msgspec import Raw
 from pygls.lsp.server import LanguageServer
 
 from pid.protocol import SetLeafResult
 from pid.shell.lsp import (
     MOVE_LEAF,
-    CodeLens,
-    DocumentSymbol,
-    FoldingRange,
     Hover,
     Location,
     Position,
@@ -27,11 +25,11 @@ def add(server: LanguageServer, documents: OpenDocuments) -> None:
     """Registers the features."""
 
     @server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL, types.DocumentSymbolOptions(label="pid"))
-    async def symbols(params: types.DocumentSymbolParams) -> list[DocumentSymbol] | list[SymbolInformation]:
+    async def symbols(params: types.DocumentSymbolParams) -> Raw:
         return await documents.symbols(params.text_document.uri, nested=_nests_symbols(server.client_capabilities))
 
     @server.feature(types.TEXT_DOCUMENT_FOLDING_RANGE)
-    async def folds(params: types.FoldingRangeParams) -> list[FoldingRange]:
+    async def folds(params: types.FoldingRangeParams) -> Raw:
         return await documents.folds(params.text_document.uri)
 
     @server.feature(types.TEXT_DOCUMENT_HOVER)
@@ -48,7 +46,7 @@ def add(server: LanguageServer, documents: OpenDocuments) -> None:
         return await documents.references(params.text_document.uri, _position(params.position), itself=itself)
 
     @server.feature(types.TEXT_DOCUMENT_CODE_LENS)
-    async def lenses(params: types.CodeLensParams) -> list[CodeLens]:
+    async def lenses(params: types.CodeLensParams) -> Raw:
         documents.refreshes_lenses = _refreshes_lenses(server.client_capabilities)
         return await documents.lenses(params.text_document.uri)
 

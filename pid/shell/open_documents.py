@@ -8,13 +8,14 @@ split lines at U+2028 and whose way in would hold the loop for a large one.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
+from msgspec import Raw
 
 from pid.core.reading import Reading
 from pid.errors import InvalidParams
@@ -28,18 +29,15 @@ from pid.shell.late import Features
 from pid.shell.lsp import (
     CAPABILITIES,
     REQUESTS,
-    CodeLens,
     DidChangeParams,
-    DidOpenParams,
     DocumentParams,
-    DocumentSymbol,
-    FoldingRange,
     Hover,
     Location,
     Position,
     PublishDiagnostics,
     SymbolInformation,
 )
+from pid.shell.opening import read_opening
 from pid.shell.questions import AnswerError
 from pid.shell.rpc import RpcServer, after_response, listen
 
@@ -59,6 +57,14 @@ _PUBLISH: Final = "textDocument/publishDiagnostics"
 _REFRESH: Final = "workspace/codeLens/refresh"
 
 Move = Callable[[SetLeafParams], Awaitable[SetLeafResult]]
+
+
+_NONE: Final = Raw(b"[]")
+
+
+def _listed(items: Iterable[msgspec.Struct]) -> Raw:
+    """A long list as JSON, an item at a time: tens of thousands of objects at once take the loop long to let go."""
+    return Raw(b"[%b]" % b",".join(map(msgspec.json.encode, items)))
 
 
 class OpenDocuments:
@@ -104,7 +110,7 @@ class OpenDocuments:
 
     # What the editor tells
 
-    def _submit(self, act: Callable[[msgspec.Raw], str], params: msgspec.Raw) -> None:
+    def _submit(self, act: Callable[[Raw], str], params: Raw) -> None:
         """Has the thread act on a notification; then problems are due."""
         loop = asyncio.get_running_loop()
 
@@ -120,22 +126,20 @@ class OpenDocuments:
 
         self._thread.submit(work)
 
-    def _opened(self, raw: msgspec.Raw) -> str:
-        document = decode_params(DidOpenParams, raw).text_document
-        uri = document.uri
-        known = self._open.get(uri) or self._closed.pop(uri, None) or Document(uri)
-        self._open[uri] = known
-        known.open(document.text, document.version)
+    def _opened(self, raw: Raw) -> str:
+        uri, version, text = read_opening(raw)
+        document = self._open[uri] = self._open.get(uri) or self._closed.pop(uri, None) or Document(uri)
+        document.open(text, version)
         return uri
 
-    def _changed(self, raw: msgspec.Raw) -> str:
+    def _changed(self, raw: Raw) -> str:
         params = decode_params(DidChangeParams, raw)
         uri = params.text_document.uri
         if document := self._open.get(uri):
             document.change(params.content_changes, params.text_document.version or 0)
         return uri
 
-    def _was_closed(self, raw: msgspec.Raw) -> str:
+    def _was_closed(self, raw: Raw) -> str:
         uri = decode_params(DocumentParams, raw).text_document.uri
         if document := self._open.pop(uri, None):
             self._closed[uri] = document
@@ -181,18 +185,18 @@ class OpenDocuments:
 
         return await asyncio.get_running_loop().run_in_executor(self._thread, answer)
 
-    async def symbols(self, uri: str, *, nested: bool) -> list[DocumentSymbol] | list[SymbolInformation]:
+    async def symbols(self, uri: str, *, nested: bool) -> Raw:
         """The outline; flat for an editor that knows no symbols within symbols."""
 
-        def work(document: Document, reading: Reading) -> list[DocumentSymbol] | list[SymbolInformation]:
+        def work(document: Document, reading: Reading) -> Raw:
             found = answers.symbols(reading)
-            return found if nested else list(answers.flat_symbols(document, found))
+            return _listed(found if nested else answers.flat_symbols(document, found))
 
-        return await self._ask(uri, work, [])
+        return await self._ask(uri, work, _NONE)
 
-    async def folds(self, uri: str) -> list[FoldingRange]:
+    async def folds(self, uri: str) -> Raw:
         """What can be folded."""
-        return await self._ask(uri, lambda _, reading: answers.folds(reading), [])
+        return await self._ask(uri, lambda _, reading: _listed(answers.folds(reading)), _NONE)
 
     async def hover(self, uri: str, position: Position) -> Hover | None:
         """What is to be known at a place, by the leaf as it is now."""
@@ -242,14 +246,18 @@ class OpenDocuments:
         resident = self._resident(uri)
         return resident.session.leaf_id if resident else None
 
-    async def lenses(self, uri: str) -> list[CodeLens]:
+    async def lenses(self, uri: str) -> Raw:
         """The lenses that move the leaf; none if the session is not open in the daemon."""
         resident = self._resident(uri)
         if resident is None:
-            return []
+            return _NONE
         session = resident.session
         rows, session_id, leaf_id = session.tree.rows, session.session_id, session.leaf_id
-        return await self._ask(uri, lambda _, reading: answers.lenses(reading, session_id, leaf_id, rows), [])
+
+        def work(_: Document, reading: Reading) -> Raw:
+            return _listed(answers.lenses(reading, session_id, leaf_id, rows))
+
+        return await self._ask(uri, work, _NONE)
 
     async def move_leaf(self, arguments: tuple[Any, ...]) -> SetLeafResult:
         """Does what a lens says. Raises as `session/setLeaf` does."""

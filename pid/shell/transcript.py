@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from pid.client import plain
-from pid.protocol import ContextResult
+from pid.protocol import AnthropicPayload, ContextResult
 from pid.shell.drawing import MARKS, Line
 
 _FIELDS: Final = {
@@ -17,29 +17,36 @@ _FIELDS: Final = {
 }
 """What is shown of a message, by its role; of all others the content."""
 
+_OTHER_MARK: Final = ("▪", "dim")
 _STYLES: Final = {"toolResult": "dim", "system": "dim", "branchSummary": "yellow", "compactionSummary": "yellow"}
 _IMAGE_SHARE: Final = 3 / 4  # of the length of base64
 
 
 def transcript(result: ContextResult) -> Iterator[Line]:
-    """A heading for each message, then its text, indented."""
-    if result.payload is not None and result.payload.system is not msgspec.UNSET:
-        yield [(f"{MARKS['system'][0]} system", "dim")]
-        yield from (
-            [("  ", ""), (part, "dim")] for text, _ in _content(result.payload.system) for part in text.splitlines()
-        )
-        yield []
+    """A heading for each message, then its text, indented; before them what else a payload has."""
+    if result.payload is not None:
+        yield from _system(result.payload)
     messages = result.payload.messages if result.payload else result.messages or []
     for message, entry_ids in zip(messages, result.entry_ids, strict=True):
         value = _value(message) if isinstance(message, msgspec.Raw) else message
         role = value.get("role") if isinstance(value, dict) else None
         who = role if isinstance(role, str) else "message"
-        mark, style = MARKS.get(who, ("▪", "dim"))
+        mark, style = MARKS.get(who, _OTHER_MARK)
         name = value.get("toolName") or value.get("customType") if isinstance(value, dict) else None
         yield [(f"{mark} {who}", style), (f" {name}" if isinstance(name, str) else "", style),
                (f"  {' '.join(entry_ids) or 'synthetic'}", "dim")]  # fmt: skip
         for text, tone in _texts(value, who):
             yield from ([("  ", ""), (part, tone)] for part in text.splitlines())
+        yield []
+
+
+def _system(payload: AnthropicPayload) -> Iterator[Line]:
+    texts = [] if payload.system is msgspec.UNSET else [text for text, _ in _content(payload.system)]
+    texts += [text for text, _ in _other("tools", payload.tools)]
+    if texts:
+        mark, style = _OTHER_MARK
+        yield [(f"{mark} system", style)]
+        yield from ([("  ", ""), (part, style)] for text in texts for part in text.splitlines())
         yield []
 
 

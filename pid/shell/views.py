@@ -83,7 +83,8 @@ async def show_context(args: Namespace, screen: Screen) -> int:
     facts = [f"{len(result.entry_ids):,} messages", f"leaf {result.leaf_id}", model]
     facts.append(f"thinking {result.thinking_level}")
     screen.lines([[(" · ".join(facts), "bold")]])
-    screen.lines([[(f"{warning.kind}: {warning.message}", "yellow")] for warning in result.warnings])
+    told = ((f"{warning.kind} {warning.entry_id or ''}".rstrip(), warning.message) for warning in result.warnings)
+    screen.lines(([(f"{what}: {message}", "yellow")] for what, message in told), cut=False)
     screen.lines([[]])
     screen.lines(transcript(result), cut=False)
     return 0

@@ -48,13 +48,13 @@ class Pipelined(NamedTuple):
 class Daemon:
     """A daemon in a process of its own, ready once `initialize` was answered. Use it in a `with`."""
 
-    def __init__(self, command: Sequence[str] = SERVE) -> None:
+    def __init__(self, command: Sequence[str] = SERVE, capabilities: Params | None = None) -> None:
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self._process.stdin
         self._out = self._process.stdin
         self._in = cast(BufferedReader, self._process.stdout)
         self._numbers = itertools.count(1)
-        self.request("initialize", {"processId": None, "capabilities": {}, "rootUri": None})
+        self.request("initialize", {"processId": None, "capabilities": capabilities or {}, "rootUri": None})
         self._send(framed({"jsonrpc": "2.0", "method": "initialized", "params": {}}))
 
     @property

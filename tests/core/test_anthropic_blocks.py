@@ -98,7 +98,7 @@ def test_tool_names() -> None:
     }
     built = Built(system, user("a"), assistant(call("c1", odd)), result("c1", "r"))
     assert built.messages[1]["content"][0]["name"] == built.payload["tools"][0]["name"]
-    assert built.mends == {"toolName": ["e2", None]}
+    assert built.mends == {"toolName": ["e2", "e0"]}
 
 
 @pytest.mark.parametrize(

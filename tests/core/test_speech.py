@@ -17,7 +17,7 @@ def counted(length: int) -> tuple[Speech, list[list[int]]]:
         asked.append(list(rows))
         return [[{"role": "user", "content": str(row)}] for row in rows]
 
-    return Speech(range(length), [Kind.USER] * length, read), asked
+    return Speech(range(length), [Kind.USER] * length, read, lambda rows: [b""] * len(rows), [0] * length), asked
 
 
 def test_the_newest_are_read_in_slices_and_once() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pid.core.guess import GUESS_ERROR
 from pid.core.speech import Estimator, Speech, speech_of, speech_of_path
 from pid.core.tokens import Calibration, Size, TextsCounter, calibration_for
-from pid.core.usage import Gap, corrected, estimator_for, fill, learned_overhead, reported, reported_gaps
+from pid.core.usage import NEAR, Gap, corrected, estimator_for, fill, learned_overhead, reported, reported_gaps
 from tests import interop
 from tests.plans import CHARS4, View, view, view_of, view_of_bytes
 
@@ -152,6 +152,80 @@ def test_without_a_report_nothing_of_a_long_history_is_kept() -> None:
     assert not found.speech._entries
 
 
+# What is far back
+
+CLAUDE = Estimator(calibration_for("claude"))
+TALK = "the quick brown fox jumps over the lazy dog and asks why, in a sentence of its own; then it reads main.py "
+
+
+def far(*marks: tuple[int, Json], turns: int = 3_000) -> View:
+    """A chain of messages of all lengths, some of which say something else."""
+    entries: list[Json] = []
+    for number in range(2 * turns):
+        role = "assistant" if number % 2 else "user"
+        message: Json = {"role": role, "content": [{"type": "text", "text": TALK * (1 + number % 7)}]}
+        entries.append({"type": "message", "message": message})
+    for place, fields in marks:
+        entries[place] |= fields
+    for number, entry in enumerate(entries):
+        parent = f"e{number - 1}" if number else None
+        entry |= {"id": f"e{number}", "parentId": parent, "timestamp": "2026-01-01T00:00:00.000Z"}
+    header = {"type": "session", "version": 3, "id": "s", "timestamp": "2026-01-01T00:00:00.000Z", "cwd": "/p"}
+    return view_of_bytes("".join(json.dumps(line) + "\n" for line in [header, *entries]).encode())
+
+
+def parsed(found: View) -> int:
+    """The estimate by all that is said."""
+    return sum(CLAUDE.entry(found.speech, entry) for entry in found.speech.back(0, len(found.speech)))
+
+
+def test_what_is_far_back_goes_by_its_bytes() -> None:
+    found = far()
+    near = fill(found.speech, CLAUDE, end=NEAR)
+    assert (near.tokens, near.guessed < near.estimated) == (
+        sum(CLAUDE.entry(found.speech, entry) for entry in found.speech.back(0, NEAR)),
+        True,
+    )
+    found.session.asked.clear()
+    whole = fill(found.speech, CLAUDE)
+    assert len(found.session.asked) == len(found.speech)
+    assert whole.tokens == pytest.approx(parsed(found), rel=0.01)
+    assert whole.tokens != parsed(found)
+    assert whole.error > CLAUDE.error
+    assert fill(found.speech, CHARS4).tokens == sum(
+        CHARS4.entry(found.speech, entry) for entry in found.speech.back(0, len(found.speech))
+    )
+
+
+IMAGE = {"type": "image", "mimeType": "image/png", "data": "A" * 400_000}
+FAR_BACK: list[tuple[str, Json]] = [
+    ("an image", {"message": {"role": "user", "content": [IMAGE]}}),
+    ("a system prompt", {"message": {"role": "system", "content": TALK * 900}}),
+    ("a custom message", {"type": "custom_message", "customType": "x", "content": TALK * 900}),
+    ("a damaged entry", {"message": None}),
+]
+
+
+@pytest.mark.parametrize(("name", "fields"), FAR_BACK)
+def test_far_back_too_what_does_not_go_by_its_bytes_is_parsed(name: str, fields: Json) -> None:
+    found = far((500, fields))
+    assert fill(found.speech, CLAUDE).tokens == pytest.approx(parsed(found), rel=0.01)
+
+
+def test_a_report_far_back_is_found() -> None:
+    message = {"role": "assistant", "content": "x", "usage": usage(input=77_000_000)}
+    found = fill(far((501, {"message": message})).speech, CLAUDE)
+    assert (found.usage, found.source) == (77_000_000, "mixed")
+
+
+def test_an_edit_far_back_hides_the_reports_before_it() -> None:
+    message = {"role": "assistant", "content": "x", "usage": usage(input=77_000_000)}
+    edit = {"type": "context_edit", "targetId": "e1", "replacement": {"content": TALK * 2_000}}
+    found = far((501, {"message": message}), (601, edit))
+    assert fill(found.speech, CLAUDE).usage == 0
+    assert fill(found.speech, CLAUDE).tokens == pytest.approx(parsed(found), rel=0.01)
+
+
 def test_what_is_guessed_widens_the_error() -> None:
     def error(count: TextsCounter | None) -> float:
         found = reporting("u1*400 a1*400")
@@ -252,6 +326,8 @@ def test_sizes_are_kept_with_their_rows_unless_an_edit_speaks() -> None:
         found.effect.rows,
         found.session.tree.kinds,
         found.speech._read,
+        found.session.bodies,
+        found.session.tree.sizes,
         sizes=sizes,
         edited=found.effect.edits,
     )

@@ -267,6 +267,28 @@ def test_the_demo_holds(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_payload_shows_its_system_prompt_its_tools_and_what_was_mended(tmp_path: Path) -> None:
+    system = {"role": "system", "content": "Be brief.", "toolsAdded": [{"name": "read"}, {"name": "bash"}]}
+    path = tmp_path / "s.jsonl"
+    lines = [{"type": "message", "id": "s1", "message": system}, {"type": "message", "id": "a1", "parentId": "s1",
+             "message": {"role": "assistant", "content": "Hello."}}]  # fmt: skip
+    path.write_text(HEADER + "".join(json.dumps(line) + "\n" for line in lines))
+    told = pid("context", "--format", "anthropic", path).stdout
+    assert "▪ system\n  Be brief.\n  tools: read, bash\n" in told
+    assert "\nfirstMessage a1: " in told
+    payload = json.loads(pid("context", "--format", "anthropic", "--json", path).stdout)["payload"]
+    assert (payload["system"], [tool["name"] for tool in payload["tools"]]) == ("Be brief.", ["read", "bash"])
+
+
+@pytest.mark.parametrize("command", ["tree", "context", "doctor"])
+def test_what_is_nested_as_deep_as_files_may_be_is_shown(tmp_path: Path, command: str) -> None:
+    deep = "[" * 996 + "]" * 996
+    path = tmp_path / "deep.jsonl"
+    path.write_text(f'{HEADER}{{"type":"message","id":"u1","message":{{"role":"user","content":[{deep}]}}}}\n')
+    assert pid(command, path).stderr == ""
+    assert pid(command, "--json", path).stdout.startswith(("{", "["))
+
+
 def test_a_payload_is_shown_block_by_block() -> None:
     done = pid("context", "--format", "anthropic", str(SAMPLE))
     assert done.returncode == 0, done.stderr

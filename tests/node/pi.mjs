@@ -100,6 +100,15 @@ async function plan(opened, settings) {
   };
 }
 
+/** The milliseconds of CPU that the preparation takes. */
+async function planCpu(opened, settings) {
+  await load("compaction/index.js");
+  const before = process.cpuUsage();
+  await prepared(opened, settings);
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1000;
+}
+
 async function estimate(opened) {
   const compaction = await load("compaction/index.js");
   const { messages } = opened.buildSessionContext();
@@ -129,6 +138,7 @@ const OPERATIONS = {
   load: () => load("compaction/index.js").then(() => null),
   prepare: (request) => prepare(session(request), request.settings),
   plan: (request) => plan(session(request), request.settings),
+  planCpu: (request) => planCpu(session(request), request.settings),
   estimate: (request) => estimate(session(request)),
   list: listing,
 };

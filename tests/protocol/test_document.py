@@ -17,6 +17,7 @@ from jsonschema import Draft202012Validator
 
 import pid.protocol as protocol
 from pid.adapters.settings_files import read_settings
+from pid.core.anthropic_messages import stored_messages
 from pid.protocol import Envelope, ResponseError, Wire, decode_params, decode_value
 
 TEXT = (Path(__file__).parents[2] / "protocol.md").read_text(encoding="utf-8")
@@ -165,8 +166,11 @@ def test_the_framing_example_counts_its_bytes() -> None:
     assert int(match[1]) == len(match[2].encode())
 
 
-def test_a_part_of_an_entry_in_the_text_is_one_that_would_be_stored() -> None:
+def test_an_entry_or_message_in_the_text_is_one_that_would_be_stored() -> None:
     for block in BLOCKS:
         if (block.what, block.of) == ("params", "session/append"):
-            entry = json.loads(block.text)["entry"]
-            decode_value(protocol.NewEntry, msgspec.json.encode(entry), "entry")
+            params = json.loads(block.text)
+            if "entry" in params:
+                decode_value(protocol.NewEntry, msgspec.json.encode(params["entry"]), "entry")
+            else:
+                assert stored_messages(params["message"], 0)

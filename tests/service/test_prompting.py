@@ -1,6 +1,7 @@
 """`prompt/build`: what is looked for, what stands instead, and which params are refused."""
 
 import datetime
+import os
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,34 @@ def test_an_answer_handed_in_again_changes_nothing(root: Path) -> None:
     first = build(root)
     again = build(root, context_files=first.context_files, skills=first.skills)
     assert msgspec.json.encode(again) == msgspec.json.encode(first)
+
+
+def test_a_file_that_nobody_may_read_is_a_problem(unprivileged: Path) -> None:
+    plant(unprivileged, TREE)
+    for path in ("project/AGENTS.md", "agent/skills/one/SKILL.md"):
+        os.chmod(unprivileged / path, 0)
+    result = build(unprivileged)
+    assert [file.content for file in result.context_files] == ["Agent.\n"]
+    assert {problem.kind for problem in result.problems} == {"unreadable", "invalidFrontMatter"}
+    assert "Agent." in result.prompt
+
+
+def test_a_file_that_is_replaced_at_every_reading_is_a_problem(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another program renames a new version over it behind the first piece of each reading."""
+    path, real_read = root / "project/AGENTS.md", os.read
+
+    def read_and_replace(descriptor: int, size: int) -> bytes:
+        chunk = real_read(descriptor, size)
+        if os.path.samestat(os.fstat(descriptor), path.stat()):
+            (root / "new").write_text("New.")
+            os.replace(root / "new", path)
+        return chunk
+
+    monkeypatch.setattr(os, "read", read_and_replace)
+    result = build(root)
+    assert [file.content for file in result.context_files] == ["Agent.\n"]
+    told = [problem.kind for problem in result.problems if problem.path == str(path)]
+    assert told == ["changedWhileRead"]
 
 
 def test_without_discovery_the_disk_is_not_looked_at(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

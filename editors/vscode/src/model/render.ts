@@ -45,9 +45,8 @@ const COLORS: Record<string, string> = {
   assistant: "charts.purple",
   toolResult: "charts.green",
   bashExecution: "charts.green",
-  compaction: "charts.orange",
-  branch_summary: "charts.orange",
-  custom_message: "charts.yellow",
+  compaction: "charts.yellow",
+  branch_summary: "charts.yellow",
 };
 
 const KINDS: Record<string, string> = {

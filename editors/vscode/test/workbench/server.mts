@@ -31,8 +31,8 @@ export interface Options {
   environment?: Record<string, string>;
   /** Without a `pid` on the path. */
   withoutDaemon?: boolean;
-  /** Asks whether the authors of a folder are to be trusted. */
-  asksForTrust?: boolean;
+  /** Trusts no folder. */
+  restricted?: boolean;
   /** Runs tests inside the extension host. Such a workbench shows no notifications and asks nothing. */
   runsTests?: boolean;
 }
@@ -49,7 +49,7 @@ export class Server {
     this.data = place.made(`${name}-data`);
     this.extensions = place.made(`${name}-extensions`);
     const runsTests = options.runsTests ? ["--enable-smoke-test-driver"] : [];
-    const trusts = options.asksForTrust ? [] : ["--disable-workspace-trust"];
+    const trusts = options.restricted ? [] : ["--disable-workspace-trust"];
     this.flags = [...FLAGS, ...runsTests, ...trusts];
     const machine = join(this.data, "data", "Machine");
     mkdirSync(machine, { recursive: true });

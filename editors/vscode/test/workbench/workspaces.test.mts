@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { chmodSync, existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { eventually } from "./processes.mts";
 import { SESSIONS, TREE } from "./sample.mts";
 import { stage } from "./stage.mts";
 
@@ -14,7 +15,10 @@ describe("a workspace", () => {
     const window = await stage.open(file);
     await window.container("Sessions");
     const wanted = ["project", "Question 1 of one", "project", "Question 1 of two"];
-    await window.until(SESSIONS, (labels) => labels.length === 4 && labels.every((label, n) => label.startsWith(wanted[n] ?? "?")));
+    await window.until(
+      SESSIONS,
+      (labels) => labels.length === 4 && labels.every((label, n) => label.startsWith(wanted[n] ?? "?")),
+    );
 
     await window.row(SESSIONS, "Question 1 of two").click();
     await window.until(TREE, (labels) => labels.includes("Question 1 of two"));
@@ -24,7 +28,7 @@ describe("a workspace", () => {
   });
 
   it("that is not trusted has no say in which program is run", async () => {
-    const server = await stage.another("careful", { asksForTrust: true });
+    const server = await stage.another("careful", { restricted: true });
     const project = stage.place.project();
     project.session("careful").turns("careful", 1).write();
     const ran = join(project.folder, "ran");
@@ -33,9 +37,13 @@ describe("a workspace", () => {
     chmodSync(program, 0o755);
     project.settings({ "pid.serverPath": program });
     const window = await stage.open(project, server);
-    await window.confirm("No, I don't trust the authors");
+    await window.status("Restricted Mode").waitFor();
     await window.container("Sessions");
     await window.until(SESSIONS, (labels) => labels.includes("Question 1 of careful"));
     assert.ok(!existsSync(ran));
+
+    const trusting = await stage.open(project);
+    await trusting.container("Sessions");
+    await eventually(() => existsSync(ran), Boolean, "that the program is run where the folder is trusted");
   });
 });
