@@ -101,7 +101,8 @@ class Extract:
                 del self.failures[next(iter(self.failures))]
         else:
             self.successes.add(what)
-            for failure in [known for known in self.failures if is_settled(known, (what,))]:
+            part = f"{what} "
+            for failure in [known for known in self.failures if known == what or known.startswith(part)]:
                 del self.failures[failure]
 
 
