@@ -191,18 +191,22 @@ _ITEM_KEYS: Final = ("content", "text", "step", "title", "task")
 def todo_in(text: str) -> str:
     """The last todo list or plan in a text: check boxes, or the list under a line that announces a plan."""
     runs: list[list[str]] = []
-    announced = False
+    before, announced = "", False
     for line in text.split("\n"):
-        if _CHECKBOX.match(line) or (announced and _LIST_ITEM.match(line)):
+        if _LIST_ITEM.match(line) and (_CHECKBOX.match(line) or (announced := announced or _announces(before))):
             if not runs:
                 runs.append([])
             runs[-1].append(line.rstrip()[:_WHY_CHARACTERS])
         elif line.strip():
-            announced = len(line) <= _WHY_CHARACTERS and bool(_PLAN_LINE.search(line))
+            before, announced = line, False
             if runs and runs[-1]:
                 runs.append([])
     lists = [run for run in runs if len(run) > 1]
     return "\n".join(lists[-1][:_MOST_TODOS]) if lists else ""
+
+
+def _announces(line: str) -> bool:
+    return len(line) <= _WHY_CHARACTERS and bool(_PLAN_LINE.search(line))
 
 
 def _todo_of_call(call: Mapping[str, Any]) -> str:

@@ -284,7 +284,7 @@ def test_a_payload_shows_its_system_prompt_its_tools_and_what_was_mended(tmp_pat
 def test_what_is_nested_as_deep_as_files_may_be_is_shown(tmp_path: Path, command: str) -> None:
     deep = "[" * 996 + "]" * 996
     path = tmp_path / "deep.jsonl"
-    path.write_text(HEADER + '{"type":"message","id":"u1","message":{"role":"user","content":[%s]}}\n' % deep)
+    path.write_text(f'{HEADER}{{"type":"message","id":"u1","message":{{"role":"user","content":[{deep}]}}}}\n')
     assert pid(command, path).stderr == ""
     assert pid(command, "--json", path).stdout.startswith(("{", "["))
 

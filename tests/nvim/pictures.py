@@ -49,6 +49,18 @@ SHOTS = {
     "tree": (OPEN, Step("tgg", "tally"), Step("/Next: to\r", "Next: to"), Step("\r", "◉ U Next"), Step(":\x1b", "◉")),
     "context": (OPEN, Step(":tab Pid context\r", "messages")),
     "preview": (OPEN, Step(":tab Pid compact\r", "Compaction"), Step(":\x1b", "Compaction")),
+    "document": (
+        Step(f":edit {SESSION}\r", "rounding"),
+        Step(":lua require('pid').open({ path = vim.fn.expand('%:p') })\r", "Move the leaf here"),
+        Step(":lua vim.diagnostic.config({ virtual_text = true })\r", ""),
+        Step(':4s/"parentId": "......../"parentId": "0badcafe/\r', "names the entry"),
+        Step(":lua vim.o.qftf = \"{list -> map(getloclist(list.winid), 'v:val.text')}\"\r", ""),
+        Step(":lua vim.lsp.buf.document_symbol()\r", "[Event]"),
+        Step("\x17L:vertical resize 59 | set nowrap\r", "user"),
+        Step("\x17h:3\rzt3j", "Move the leaf here"),
+        Step(":lua vim.lsp.buf.hover()\r", "depth"),
+        Step(":\x1b", "depth"),
+    ),
     "entry": (OPEN, Step("kkkK", "q closes")),
 }
 

@@ -71,6 +71,23 @@ describe("the views", () => {
     await window.until(SESSIONS, (labels) => labels.length === 2);
   });
 
+  it("are worked with the keyboard alone", async () => {
+    const project = stage.place.project();
+    branched(project);
+    const window = await opened(project, "Mend the parser");
+    await window.toTop(TREE);
+    await window.page.keyboard.press("Control+Enter");
+    await eventually(
+      () => window.rows(TREE),
+      ([first]) => first?.aria.includes("the leaf") ?? false,
+      "the leaf at the first question",
+    );
+    await window.toTop(TREE);
+    await window.page.keyboard.press("F2");
+    await window.answer("start");
+    await window.until(TREE, ([first]) => first?.startsWith("[start]") ?? false);
+  });
+
   it("append a message and a note from the palette, at the leaf", async () => {
     const project = stage.place.project();
     const file = project.session("short").turns("short", 1).write();

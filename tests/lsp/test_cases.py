@@ -9,8 +9,8 @@ from lsprotocol import types
 
 from pid.core.reading import Reading, is_session
 from tests import interop
-from tests.documents.editor import Editor
 from tests.interop import FOLDER
+from tests.lsp.editor import Editor
 
 CASES = [*sorted(Path(__file__).parents[1].glob("golden/cases/*.jsonl")), *map(interop.case_file, interop.CASES)]
 

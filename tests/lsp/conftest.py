@@ -17,7 +17,7 @@ pytest_lsp = pytest.importorskip("pytest_lsp", reason="pytest-lsp is not install
 from lsprotocol import types  # noqa: E402
 from pytest_lsp import make_test_lsp_client  # noqa: E402
 
-from tests.documents.editor import Editor  # noqa: E402
+from tests.lsp.editor import Editor  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -12,7 +12,7 @@ import pytest
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
-from tests.documents.editor import Editor, place
+from tests.lsp.editor import Editor, place
 from tests.trees import session_bytes
 
 TREE = "u1=Fix_it a1(read)=Look t1=found a2=Done l1(u1)=start | a1 > u2=Again a3"
