@@ -9,12 +9,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests import npm as npm_module
 from tests.npm import Npm
 from tests.pi import Pi
 
 NOBODY = 65534
+
+# A machine that is busy is no fault: nothing in these tests is judged by the clock.
+settings.register_profile("pid", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("pid")
 
 
 @pytest.fixture(scope="session")

@@ -162,8 +162,8 @@ class PiSession:
     def prepared_in(self, keep_recent_tokens: int, reserve_tokens: int = 16384) -> float:
         """The milliseconds of CPU that pi's preparation alone takes, the second time."""
         settings = {"keepRecentTokens": keep_recent_tokens, "reserveTokens": reserve_tokens}
-        found = [self.pi.ask("prepare", session=self.handle, settings=settings).result for _ in range(2)]
-        return float(found[-1]["cpuMs"])
+        found = [self.pi.ask("planCpu", session=self.handle, settings=settings).result for _ in range(2)]
+        return float(found[-1])
 
     def estimate(self) -> Json:
         """pi's token estimate of the context, and of each of its messages."""

@@ -110,10 +110,9 @@ def rules_in(text: str) -> list[str]:
 
 def states_rule(sentence: str) -> bool:
     """Whether a sentence states a rule."""
-    if _NO_RULE.search(sentence):
-        return False
     rule = _rule(ascii_only=sentence.isascii())
-    return bool(rule.search(sentence) or _BARE_NO.search(sentence.strip()))
+    states = rule.search(sentence) or _BARE_NO.search(sentence.strip())
+    return states is not None and not _NO_RULE.search(sentence)
 
 
 def prose_lines(text: str) -> Iterator[str]:

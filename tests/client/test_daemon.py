@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +72,16 @@ async def test_a_session_from_its_making_to_its_reopening(client: Client, tmp_pa
     assert Path(str(state.path)).parent == tmp_path
 
 
+@pytest.fixture
+def usual_recursion() -> Iterator[None]:
+    """Python's own limit, which other tests (hypothesis) may have raised."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(1000)
+    yield
+    sys.setrecursionlimit(before)
+
+
+@pytest.mark.usefixtures("usual_recursion")
 async def test_an_answer_too_deep_for_python_fails_its_own_call_alone(client: Client) -> None:
     """On Python 3.11 msgspec goes no deeper than Python's own stack; files may hold 1,000 levels."""
     session_id = await create(client)

@@ -80,7 +80,7 @@ def test_each_kind_of_mend_is_explained() -> None:
     assert all(sentence.endswith(".") for sentence in MENDS.values())
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(conversations, st.integers(0, 4), st.sampled_from(["keep", "drop"]), st.sampled_from([None, SONNET]))
 def test_any_messages_make_a_valid_payload(
     messages: list[Json], marks: int, trailing: Any, model: ModelRef | None
@@ -97,7 +97,7 @@ def test_any_messages_make_a_valid_payload(
         assert built.messages[-1]["role"] == "user"
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(conversations)
 def test_bytes_and_dicts_make_the_same_payload(messages: list[Json]) -> None:
     stored = [msgspec.json.encode(json.loads(json.dumps(m).encode("utf-8"))) if _is_clean(m) else m for m in messages]
@@ -129,7 +129,7 @@ def _line(message: bytes) -> bytes:
     return b'{"type":"message","id":"x","message":%b}' % message
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(conversations)
 def test_messages_are_never_changed(messages: list[Json]) -> None:
     before = repr(messages)

@@ -278,7 +278,7 @@ def exchanges(draw: st.DrawFn) -> list[Json]:
     return messages
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(exchanges())
 def test_what_went_in_comes_out_in_the_next_payload(messages: list[Json]) -> None:
     builder = PayloadBuilder(ModelRef(provider="anthropic", model_id="m"))

@@ -125,7 +125,7 @@ def parents_first(found: View) -> list[int]:
     return found.session.tree.path(found.effect.leaf)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(OPERATIONS)
 def test_every_message_is_in_the_context_or_in_one_summary(operations: list[tuple[Any, ...]]) -> None:
     story = told(operations)
@@ -147,7 +147,7 @@ def test_every_message_is_in_the_context_or_in_one_summary(operations: list[tupl
             assert places == 1, f"{tree.ids[row]} is in {places} places"
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(OPERATIONS)
 def test_each_summary_is_handed_to_the_next_one(operations: list[tuple[Any, ...]]) -> None:
     story = told(operations)
@@ -157,7 +157,7 @@ def test_each_summary_is_handed_to_the_next_one(operations: list[tuple[Any, ...]
         assert found.effect.compaction == (above[-1] if above else ROOT)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(OPERATIONS)
 def test_a_cut_never_parts_a_call_from_its_results(operations: list[tuple[Any, ...]]) -> None:
     for planned, found in told(operations).plans.values():

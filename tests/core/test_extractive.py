@@ -306,7 +306,7 @@ TALK = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.lists(st.lists(TALK, max_size=25), min_size=1, max_size=4), st.sampled_from([2_000, 8_000, 200_000]))
 def test_it_stays_within_its_budget_however_often(rounds: list[list[Json]], window: int) -> None:
     text = ""

@@ -172,19 +172,17 @@ bad = st.sampled_from([*REFUSED.values(), *ACCEPTED.values(), *scraps])
 streams = st.lists(good | bad | st.binary(max_size=30), max_size=8).map(b"".join)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(streams, st.lists(st.integers(min_value=0, max_value=40_000), max_size=30))
 def test_any_chunking_gives_the_same_events(stream: bytes, cuts: list[int]) -> None:
     assert events_of(stream, cuts) == events_of(stream)
 
 
-@settings(deadline=None)
 @given(streams, st.sampled_from([1, 7, 64, 1000]))
 def test_reading_in_place_gives_the_same_events(stream: bytes, step: int) -> None:
     assert read_into(stream, step) == events_of(stream)
 
 
-@settings(deadline=None)
 @given(st.lists(st.binary(max_size=200), max_size=10))
 def test_what_is_framed_comes_back(bodies: list[bytes]) -> None:
     assert events_of(b"".join(map(frame, bodies))) == [Body(body) for body in bodies]

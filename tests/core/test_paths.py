@@ -53,7 +53,7 @@ def read(lines: list[bytes], stops: list[int]) -> Tree:
     return tree
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(LINKS, min_size=1, max_size=MOST), st.sets(st.integers(0, MOST), max_size=4))
 def test_a_path_follows_the_parents(links: list[Any], stops: set[int]) -> None:
     lines = [line(number, link) for number, link in enumerate(links)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pid.core.prompts import SMALL_SUMMARY, SYSTEM, Capacity, Purpose, Task, fault, newest_parts, pieces, task
@@ -103,7 +103,6 @@ def test_what_fits_is_one_request() -> None:
     assert found.earlier == "notes"
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.integers(1, 9_000).map(lambda size: ("line of words\n" * (size // 14 + 1))[:size]), max_size=30),
     st.sampled_from([4_000, 8_000, 20_000]),

@@ -1,4 +1,4 @@
-"""The one table of session files that the daemon answers otherwise than pi 1.6.0 does: what it answers, and why.
+"""The one table of session files that the daemon answers or lists otherwise than pi 1.6.0: what it answers, and why.
 
 Of the shared interop files the parts stand here, as `differences.brief` shows them; of the project's own cases only
 their names, since the expected file beside each case has what they are.
@@ -117,6 +117,15 @@ SHARED_DIFFERENCES: dict[str, Difference] = {
     ),
 }
 
+LISTING_DIFFERENCES: dict[str, Difference] = {
+    "26-bom": Difference(BOM, {"messageCount": 4, "firstMessage": "hello"}),
+    "34-header-no-id": Difference("What opens nowhere is not listed; pi lists a header without an id.", REFUSED),
+    "48-null-first-line": Difference(NO_ENTRY, {"messageCount": 4, "firstMessage": "hello"}),
+    "52-message-null": Difference(
+        "One bad message hides no session; pi leaves it out.", {"messageCount": 3, "firstMessage": "hello"}
+    ),
+}
+"""Of the shared interop files, those that a listing shows otherwise, or not at all."""
 
 _HISTORY = "branch tree context contextEntries llm"
 _TAIL = "context contextEntries llm"

@@ -100,13 +100,13 @@ async function plan(opened, settings) {
   };
 }
 
-/** What the preparation alone costs, in milliseconds of CPU. */
-async function prepare(opened, settings) {
-  const { prepareCompaction } = await load("compaction/index.js");
+/** The milliseconds of CPU that the preparation takes. */
+async function planCpu(opened, settings) {
+  await load("compaction/index.js");
   const before = process.cpuUsage();
-  const prepared = prepareCompaction(opened.getBranch(), { enabled: true, ...settings });
+  await prepared(opened, settings);
   const { user, system } = process.cpuUsage(before);
-  return { firstKeptEntryId: prepared?.firstKeptEntryId, cpuMs: (user + system) / 1000 };
+  return (user + system) / 1000;
 }
 
 async function estimate(opened) {
@@ -138,7 +138,7 @@ const OPERATIONS = {
   load: () => load("compaction/index.js").then(() => null),
   prepare: (request) => prepare(session(request), request.settings),
   plan: (request) => plan(session(request), request.settings),
-  prepare: (request) => prepare(session(request), request.settings),
+  planCpu: (request) => planCpu(session(request), request.settings),
   estimate: (request) => estimate(session(request)),
   list: listing,
 };

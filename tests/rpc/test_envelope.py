@@ -48,7 +48,6 @@ values = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(values)
 def test_pieces_make_the_same_json(value: Any) -> None:
     assert whole(value) == msgspec.json.encode(value)
@@ -108,13 +107,11 @@ def test_the_head_of_a_body(head: bytes, found: tuple[bytes, bool]) -> None:
     assert tuple(peek(head)) == found
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=60) | st.text(alphabet='{}":,id\\u7.e+- ', max_size=40).map(str.encode))
 def test_any_head_gives_an_id_that_is_json(head: bytes) -> None:
     json.loads(peek(head).id)
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=60) | st.text(alphabet='{}[]":,idjsonrpcmethod\\72. ', max_size=60).map(str.encode))
 def test_any_body_is_read(body: bytes) -> None:
     message = read_event(Body(body))
@@ -139,14 +136,14 @@ def test_what_is_wrong_twice_is_read(body: bytes, caplog: pytest.LogCaptureFixtu
         assert bytes(message.params) == b'{"a":"\\ud800\xff"}'
 
 
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 @given(st.integers(0, 80), st.binary(max_size=6), st.booleans())
 def test_any_message_with_something_in_it_is_read(start: int, junk: bytes, kept: bool) -> None:
     sound = b'{"jsonrpc":"2.0","id":"x","method":"session/getState","params":{"sessionId":"\\ud83d\\ude00"}}'
     read_event(Body(sound[:start] + junk + (sound[start:] if kept else b"")))
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=60) | st.text(alphabet='{}[]":,idresultro\\72. ', max_size=60).map(str.encode))
 def test_the_head_of_any_oversized_body_is_read(caplog: pytest.LogCaptureFixture, head: bytes) -> None:
     read_event(Oversized(10**9, head))

@@ -159,7 +159,7 @@ noise = st.sampled_from(
 broken = st.sampled_from([b"{", b"", b"[]", b"[1,2]", b"null", b"7"])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(requests | noise | broken, max_size=20), st.integers(1, 200))
 def test_one_response_a_request(messages: list[Json | bytes], piece: int) -> None:
     """Whatever is sent, in whatever pieces: as many responses as requests and broken bodies, with their ids."""

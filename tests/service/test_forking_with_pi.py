@@ -120,7 +120,7 @@ def texts(draw: st.DrawFn) -> str:
     return " ".join(told)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=texts(), data=st.data())
 def test_any_tree_that_pi_can_write(text: str, data: st.DataObject, pi: Pi, tmp_path: Path) -> None:
     path = tmp_path / f"source{next(_numbers)}.jsonl"

@@ -138,7 +138,7 @@ ENTRIES = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(entries=st.lists(ENTRIES, max_size=14))
 async def test_every_leaf_of_any_session(entries: list[Json], tmp_path_factory: pytest.TempPathFactory) -> None:
     await check_every_leaf(await opened(tmp_path_factory.mktemp("s"), *entries))

@@ -283,7 +283,7 @@ def _dumps(value):
     return json.dumps(value).encode()
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(version=st.sampled_from([None, 1, 2]), lines=LINES, end=st.sampled_from([b"", b"\n", b"\r\n"]))
 def test_any_old_file_keeps_its_tree(tmp_path_factory, version, lines, end):
     path = file_of(tmp_path_factory.mktemp("old") / "f.jsonl", header(version), *lines, end=end)
@@ -307,7 +307,7 @@ def test_any_old_file_keeps_its_tree(tmp_path_factory, version, lines, end):
     assert path.with_name("f.jsonl.v1").read_bytes() == before
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(version=st.sampled_from([None, 1]), lines=LINES, end=st.sampled_from([b"", b"\n"]))
 def test_a_fork_of_any_old_file_has_its_tree(tmp_path_factory, version, lines, end):
     path = file_of(tmp_path_factory.mktemp("old") / "f.jsonl", header(version), *lines, end=end)

@@ -181,4 +181,4 @@ class SessionMachine(RuleBasedStateMachine):
 
 
 TestSession = SessionMachine.TestCase
-TestSession.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+TestSession.settings = settings(max_examples=60, stateful_step_count=25)

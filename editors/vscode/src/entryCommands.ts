@@ -17,6 +17,15 @@ export function writingCommands(parts: Parts) {
   return {
     appendMessage: () => append(parts, "Append a Message", (text) => userMessage(text, Date.now())),
     appendNote: () => append(parts, "Append a Note", note),
+    async appendSelection(): Promise<void> {
+      const editor = vscode.window.activeTextEditor;
+      const text = editor?.document.getText(editor.selection) ?? "";
+      const session = text.trim() ? await currentSession(parts) : undefined;
+      if (session) {
+        await sessions.append(session, userMessage(text, Date.now()));
+        parts.treeView.showLeaf();
+      }
+    },
     async labelEntry(row?: Row): Promise<void> {
       const target = await entryOf(parts, row, "Label");
       if (!target) {
@@ -43,7 +52,6 @@ export function branchingCommands(parts: Parts) {
       const target = await entryOf(parts, row, "Move the Leaf to");
       if (target) {
         await sessions.setLeaf(target.session, target.id);
-        parts.treeView.showLeaf();
       }
     },
     async moveLeafWithSummary(row?: Row): Promise<void> {
@@ -118,7 +126,7 @@ async function append(parts: Parts, title: string, make: (text: string) => MadeE
   }
 }
 
-async function moveWithSummary({ daemon, treeView }: Parts, { session, id }: Target): Promise<void> {
+async function moveWithSummary({ daemon }: Parts, { session, id }: Target): Promise<void> {
   const instructions = await vscode.window.showInputBox({
     title: "Move the Leaf, and Summarise the Branch Left",
     prompt: "What should the summary look after? (optional)",
@@ -133,5 +141,4 @@ async function moveWithSummary({ daemon, treeView }: Parts, { session, id }: Tar
     title: "Summarising the branch that is left",
   };
   await vscode.window.withProgress(where, (_, token) => daemon.sessions.setLeaf(session, id, { summarize }, token));
-  treeView.showLeaf();
 }

@@ -10,6 +10,8 @@ import { titleOf } from "./model/sessionRows";
 import { ROOT, type TreeModel } from "./model/tree";
 
 const REFRESH_MS = 60;
+/** Causes of changes after which the leaf is somewhere else because someone here wanted it. */
+const LEAF_MOVES = new Set<string>(["setLeaf", "compaction"]);
 const DECORATION_SCHEME = "pid-entry";
 
 interface Drawn {
@@ -38,7 +40,11 @@ export class TreeView implements vscode.TreeDataProvider<Row>, vscode.Disposable
       this.view,
       this.changed,
       vscode.window.registerFileDecorationProvider({ provideFileDecoration: decoration }),
-      sessions.onDidChange.listen(({ change }) => change.cause === "compaction" && this.showLeaf()),
+      sessions.onDidChange.listen(({ session, change }) => {
+        if (session === sessions.current() && LEAF_MOVES.has(change.cause)) {
+          this.showLeaf();
+        }
+      }),
       sessions.onDidUpdate.listen((session) => session === sessions.current() && this.refreshSoon()),
     );
     this.tellFilter();
@@ -111,7 +117,7 @@ export class TreeView implements vscode.TreeDataProvider<Row>, vscode.Disposable
         this.filter(model);
       }
       this.drawn = session && model ? { session, model, layout: new Layout(model) } : undefined;
-      this.view.message = emptyMessage(this.drawn);
+      this.view.message = messageOf(this.drawn);
     } catch (error) {
       this.drawn = undefined;
       this.view.message = error instanceof Error ? error.message : String(error);
@@ -126,8 +132,11 @@ export class TreeView implements vscode.TreeDataProvider<Row>, vscode.Disposable
     if (!this.revealsLeaf || !this.drawn || !this.view.visible) {
       return;
     }
+    const { session, model, layout } = this.drawn;
+    if (model.leafId !== session.leafId) {
+      return; // an answer was faster than the notification of what it did
+    }
     this.revealsLeaf = false;
-    const { model, layout } = this.drawn;
     const leaf = model.shownFor(model.leafId);
     if (leaf !== ROOT) {
       // The view may have been drawn anew since; then the next drawing shows the leaf.
@@ -152,8 +161,12 @@ export class TreeView implements vscode.TreeDataProvider<Row>, vscode.Disposable
   }
 }
 
-function emptyMessage(drawn: Drawn | undefined): string | undefined {
-  return drawn?.model.childrenOf(ROOT).length === 0 ? "No messages yet. Append one, or let an agent do it." : undefined;
+/** What the rows do not say. */
+function messageOf(drawn: Drawn | undefined): string | undefined {
+  if (drawn?.model.childrenOf(ROOT).length === 0) {
+    return "No messages yet. Append one, or let an agent do it.";
+  }
+  return drawn?.model.leafId === null ? "The leaf is before the first entry: the next one begins anew." : undefined;
 }
 
 function entryItem(row: EntryRow, { session, model, layout }: Drawn): vscode.TreeItem {

@@ -15,6 +15,10 @@ describe("a compaction", () => {
     const window = await opened(project, "A long session");
     await window.status(/%/).waitFor();
     await window.screenshot(join(pictures, "gauge.png"));
+    await window.status(/%/).click();
+    await window.quickRow("of 60k tokens").waitFor();
+    await window.screenshot(join(pictures, "usage.png"));
+    await window.page.keyboard.press("Escape");
 
     await window.run("pid: Preview Compaction");
     await window.editorShows("tokens", "Summarised");

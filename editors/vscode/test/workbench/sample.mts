@@ -35,6 +35,7 @@ export async function opened(project: Project, row: string, server = stage.serve
   const window = await stage.open(project, server);
   await window.container("Sessions");
   await window.row(SESSIONS, row).click();
-  await window.until(TREE, (labels) => labels.length > 0);
+  // The view selects the leaf's row at last.
+  await window.view(TREE).locator(".monaco-list-row.selected").waitFor();
   return window;
 }

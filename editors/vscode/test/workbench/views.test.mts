@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { branched, opened, SESSIONS, TREE } from "./sample.mts";
 import { stage } from "./stage.mts";
+import { isSoon } from "./window.mts";
 import { eventually } from "./processes.mts";
 
 describe("the views", () => {
@@ -69,6 +70,29 @@ describe("the views", () => {
     await window.menu(window.row(TREE, "Because it reads"), "Fork from Here");
     await window.until(TREE, (labels) => labels.length === 2);
     await window.until(SESSIONS, (labels) => labels.length === 2);
+  });
+
+  it("are worked with the keyboard alone", async () => {
+    const project = stage.place.project();
+    branched(project);
+    const window = await opened(project, "Mend the parser");
+    await window.toTop(TREE);
+    await window.page.keyboard.press("Control+Enter");
+    await eventually(
+      () => window.rows(TREE),
+      ([first]) => first?.aria.includes("the leaf") ?? false,
+      "the leaf at the first question",
+    );
+    // While the view is drawn anew it has no selection, and the command asks for the entry.
+    const labels = async () => {
+      await window.page.keyboard.press("Escape");
+      await window.toTop(TREE);
+      await window.page.keyboard.press("F2");
+      return await isSoon(window.page.getByText("An empty label takes the label off"));
+    };
+    await eventually(labels, Boolean, "the box for a label");
+    await window.answer("start");
+    await window.until(TREE, ([first]) => first?.startsWith("[start]") ?? false);
   });
 
   it("append a message and a note from the palette, at the leaf", async () => {

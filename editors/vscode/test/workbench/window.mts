@@ -85,8 +85,13 @@ export class Window {
 
   /** Answers an input box. */
   async answer(text: string): Promise<void> {
-    await this.quickInput.fill(text);
-    await this.page.keyboard.press("Enter");
+    const submit = async () => {
+      await this.quickInput.fill(text);
+      await this.page.keyboard.press("Enter");
+      return await isSoon(this.quickInput, "hidden");
+    };
+    // A box takes no answer while it opens.
+    await eventually(submit, Boolean, `the end of the box that was answered with “${text}”`);
   }
 
   get quickInput(): Locator {
@@ -161,7 +166,7 @@ export class Window {
     await chosen.waitFor();
     const choose = async () => {
       await chosen.click();
-      return await isSoon(chosen, "detached");
+      return await isSoon(chosen, "hidden");
     };
     // A menu takes no click while it opens.
     await eventually(choose, Boolean, `the end of the menu with “${item}”`);
@@ -226,7 +231,8 @@ export class Window {
 
 const SOON_MS = 1_500;
 
-async function isSoon(locator: Locator, state: "visible" | "detached" = "visible"): Promise<boolean> {
+/** Whether it is to be seen, or not any more, within a second and a half. */
+export async function isSoon(locator: Locator, state: "visible" | "hidden" = "visible"): Promise<boolean> {
   return await locator.waitFor({ state, timeout: SOON_MS }).then(
     () => true,
     () => false,
