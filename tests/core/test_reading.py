@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -83,7 +84,7 @@ PIECES = [
 ]
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(st.lists(st.sampled_from(PIECES), max_size=8), st.data())
 def test_edits_are_read_as_the_whole(lines: list[bytes], data: st.DataObject) -> None:
     """Any edits, after each of which the text may or may not be looked at."""
@@ -146,6 +147,20 @@ def test_a_body_that_is_no_json_is_told() -> None:
     assert reading.glances[1].who == "user"
 
 
+@pytest.mark.parametrize("stack", [1000, 4000])
+def test_a_body_that_is_too_deep_is_told(stack: int) -> None:
+    """However much room the stack has: the daemon sees to 4,000 frames."""
+    deep = b'{"type":"custom","id":"d1","parentId":null,"timestamp":"2026-01-01T00:00:00.000Z","data":%b%b}'
+    line = deep % (b"[" * 1500, b"]" * 1500)
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(stack)
+    try:
+        reading = Reading([HEADER, line, b""])
+    finally:
+        sys.setrecursionlimit(before)
+    assert [(problem.line, problem.kind) for problem in reading.problems()] == [(2, "tooDeep")]
+
+
 def test_glances() -> None:
     reading = read(session_bytes("u1=Go a1(read)=Look t1=found l1(u1)=here c1(u1)=short r1(a1)=tried k1=high"))
     shown = [(glance.who, glance.preview) for glance in reading.glances]
@@ -161,6 +176,7 @@ def test_an_entry_that_is_too_long_keeps_its_place_only(monkeypatch: pytest.Monk
     assert [glance.preview for glance in reading.glances] == [None, "a1"]
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(["\U0001f600", "a", "\u00e9\u4e2d"]), min_size=1, max_size=5), st.booleans())
 def test_columns_of_entries_on_one_line(texts: list[str], tail: bool) -> None:
     entries = [
