@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pid.core import reading as module
 from pid.core.reading import Reading, is_session
-from pid.core.text import Place, Stretch, edited, first_difference
+from pid.core.text import Place, Stretch, edited, first_difference, units_before
 from pid.core.tree import ROOT
 from tests import interop
 from tests.trees import load, session_bytes
@@ -34,6 +34,7 @@ def seen(reading: Reading) -> object:
         tree.name,
         {target: label.text for target, label in tree.labels.items()},
         reading.glances,
+        list(reading.columns),
         list(reading.widths),
         [(problem.line, problem.kind, problem.entry_id) for problem in reading.problems()],
         [reading.span_of(row) for row in range(len(tree))],
@@ -158,6 +159,25 @@ def test_an_entry_that_is_too_long_keeps_its_place_only(monkeypatch: pytest.Monk
     reading = read(session_bytes("u1*400 a1"))
     assert reading.tree.ids == ["u1", "a1"]
     assert [glance.preview for glance in reading.glances] == [None, "a1"]
+
+
+@given(st.lists(st.sampled_from(["\U0001f600", "a", "\u00e9\u4e2d"]), min_size=1, max_size=5), st.booleans())
+def test_columns_of_entries_on_one_line(texts: list[str], tail: bool) -> None:
+    entries = [
+        {"type": "custom", "id": f"d{number}", "parentId": None, "customType": "k", "data": text}
+        for number, text in enumerate(texts)
+    ]
+    line = " " + " ".join(json.dumps(entry, ensure_ascii=False) for entry in entries)
+    stored = line.encode()
+    reading = Reading([HEADER, stored, *([] if tail else [b""])])
+    assert len(reading.tree) == len(texts)
+    for row in range(len(reading.tree)):
+        _, start, stop = reading.span_of(row)
+        assert reading.columns[row] == units_before(stored, start)
+        assert reading.columns[row] + reading.widths[row] == units_before(stored, stop)
+    for at in range(len(line)):
+        head = len(line[:at].encode())
+        assert reading.place(1, head) == Place(1, units_before(stored, head))
 
 
 def test_rows_at_places() -> None:
