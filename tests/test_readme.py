@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.documents import example, printed, sessions
+from tests.documents import ROOT, example, printed, sessions
 from tests.npm import Npm
 from tests.nvim.find import binary
+
+
+def test_the_first_commands(place: Path) -> None:
+    sample = ROOT / "pid/data/sample-session.jsonl"
+    before = sample.read_bytes()
+    lines = re.findall(r"^pid (\w+ .*)$", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert {line.split()[0] for line in lines} == {"tree", "context", "compact", "doctor"}
+    for line in lines:
+        assert printed(sys.executable, "-m", "pid", *line.split(), cwd=ROOT)
+    assert sample.read_bytes() == before
+    assert sessions(place) == []
 
 
 def test_python(place: Path) -> None:

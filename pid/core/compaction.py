@@ -23,7 +23,7 @@ from pid.protocol import Overflow
 DEFAULT_RESERVE: Final = 16_384
 DEFAULT_KEEP: Final = 20_000
 EXPECTED_SUMMARY: Final = 4_000
-"""The tokens that a summary takes, as far as a plan can know."""
+"""The tokens that a summary takes, as far as a plan can know; of what is short, half of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +135,9 @@ def plan(
     cut, kept = _cut(_tail(speech, estimator, begin, end, limits.keep), speech, begin, limits)
     turn_start = _turn_start(speech, begin, cut)
     if not _says_something(speech, begin, cut):
-        raise NothingToCompact("Nothing would be summarised: all that is in the context would be kept.")
-    summary = max(0, min(EXPECTED_SUMMARY, before - limits.overhead - kept))
+        message = "Nothing would be summarised: all that is in the context would be kept"
+        raise NothingToCompact(f"{message} (keepRecentTokens: {limits.keep:,}).")
+    summary = max(0, min(EXPECTED_SUMMARY, (before - limits.overhead - kept) // 2))
     return Plan(speech.rows, begin, turn_start, cut, before, kept, limits.overhead + summary + kept)
 
 

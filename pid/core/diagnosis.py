@@ -5,14 +5,14 @@ without a call.
 """
 
 from collections.abc import Iterator
-from itertools import islice
+from itertools import groupby, islice
 from typing import Final, NamedTuple
 
 from pid.core.fields import fault_at, value_span
 from pid.core.pairs import Pairs
-from pid.core.pieces import pieces
+from pid.core.pieces import Piece, pieces
 from pid.core.reading import Reading
-from pid.core.text import Place, Stretch, units_before
+from pid.core.text import Stretch
 from pid.core.tree import ROOT
 from pid.protocol import Problem
 
@@ -21,6 +21,9 @@ _MOST_TAKEN_APART: Final = 4 << 20  # bytes of a line that is looked at for the 
 
 Bytes = tuple[int, int]
 """The bytes of a line from one place up to another."""
+
+
+_NOWHERE: Final[Iterator[Bytes]] = iter(())
 
 
 class Finding(NamedTuple):
@@ -62,28 +65,23 @@ def findings(reading: Reading, pairs: Pairs) -> list[Finding]:
 
 
 def _damage(reading: Reading, problems: list[Problem]) -> Iterator[Finding]:
-    before: dict[tuple[int, str], int] = {}  # problems of a kind on a line so far
-    for problem in problems:
-        line = min(problem.line, len(reading.lines)) - 1
-        number = before.setdefault((line, problem.kind), 0)
-        before[line, problem.kind] += 1
-        yield _finding(reading, line, _bytes_of(reading, problem, line, number), problem.kind, problem.message)
+    for line, group in groupby(problems, lambda problem: min(problem.line, len(reading.lines)) - 1):
+        told = list(islice(group, MOST_FINDINGS))
+        damaged = _damaged_bytes(reading.lines[line]) if any(problem.kind in _IN_PIECES for problem in told) else {}
+        for problem in told:
+            where = next(damaged.get(problem.kind, _NOWHERE), None) or _bytes_of(reading, problem, line)
+            yield _finding(reading, line, where, problem.kind, problem.message)
 
 
 def _finding(reading: Reading, line: int, where: Bytes, kind: str, message: str) -> Finding:
-    text = reading.lines[line]
-    places = (Place(line, units_before(text, at)) for at in where)
-    return Finding(Stretch(*places), kind, message)
+    return Finding(Stretch(*(reading.place(line, at) for at in where)), kind, message)
 
 
-def _bytes_of(reading: Reading, problem: Problem, line: int, number: int) -> Bytes:
+def _bytes_of(reading: Reading, problem: Problem, line: int) -> Bytes:
     text = reading.lines[line]
-    whole = len(text) - len(text.lstrip()), max(len(text.rstrip()), 1)
-    if problem.kind in _IN_PIECES:
-        return _piece(text, problem.kind, number) or whole
-    row = _row_of(reading, problem, line)
+    row = ROOT if problem.kind in _IN_PIECES else _row_of(reading, problem, line)
     if row == ROOT:
-        return whole
+        return len(text) - len(text.lstrip()), max(len(text.rstrip()), 1)
     _, start, stop = reading.span_of(row)
     key = _FIELDS.get(problem.kind)
     return (value_span(text, start, stop, key) if key else None) or (start, stop)
@@ -91,21 +89,31 @@ def _bytes_of(reading: Reading, problem: Problem, line: int, number: int) -> Byt
 
 def _row_of(reading: Reading, problem: Problem, line: int) -> int:
     rows = reading.rows_on(line)
+    latest = reading.tree.rows.get(problem.entry_id or "", ROOT)
+    if latest in rows:
+        return latest
     return next((row for row in rows if reading.tree.ids[row] == problem.entry_id), rows[0] if rows else ROOT)
 
 
-def _piece(text: bytes, kind: str, number: int) -> Bytes | None:
-    """The damaged bytes of the problem of a kind with this number on its line."""
+def _damaged_bytes(text: bytes) -> dict[str, Iterator[Bytes]]:
+    """The damaged bytes of a line, in order, by the kind of problem that is told of them."""
     if len(text) > _MOST_TAKEN_APART:
-        return None
-    wanted = "malformedLine" if kind == "tornLine" else kind
-    found = next(islice((piece for piece in pieces(text) if piece.error == wanted), number, None), None)
-    if found is None:
-        return None
-    stop = found.stop
-    while stop > found.start + 1 and text[stop - 1] in b"\r\n\t ":
+        return {}
+    found: dict[str, list[Bytes]] = {}
+    for piece in pieces(text):
+        if piece.error:
+            found.setdefault(piece.error, []).append(_narrowed(text, piece))
+    if torn := found.get("malformedLine"):
+        found["tornLine"] = torn
+    return {kind: iter(places) for kind, places in found.items()}
+
+
+def _narrowed(text: bytes, piece: Piece) -> Bytes:
+    """From where it stops being JSON, without the blanks behind it."""
+    stop = piece.stop
+    while stop > piece.start + 1 and text[stop - 1] in b"\r\n\t ":
         stop -= 1
-    start = fault_at(text, found.start, stop) if kind in ("malformedLine", "tornLine") else found.start
+    start = fault_at(text, piece.start, stop) if piece.error == "malformedLine" else piece.start
     return min(start, stop - 1), stop
 
 

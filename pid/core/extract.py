@@ -6,7 +6,7 @@ success, the last todo list or plan, the last thing that the assistant said. How
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -101,7 +101,8 @@ class Extract:
                 del self.failures[next(iter(self.failures))]
         else:
             self.successes.add(what)
-            for failure in [known for known in self.failures if is_settled(known, (what,))]:
+            part = f"{what} "  # as `is_settled` says, for all failures at once
+            for failure in [known for known in self.failures if known == what or known.startswith(part)]:
                 del self.failures[failure]
 
 
@@ -168,9 +169,10 @@ def command_key(command: object) -> str:
     return text[:_WHY_CHARACTERS].replace("`", "'").strip()
 
 
-def is_settled(what: str, successes: Iterable[str]) -> bool:
+def is_settled(what: str, successes: Container[str]) -> bool:
     """Whether what failed succeeded later: the same, or the whole of which it was a part (`npm test`)."""
-    return any(what == success or (success and what.startswith(f"{success} ")) for success in successes)
+    words = what.split(" ")
+    return any(" ".join(words[:count]) in successes for count in range(len(words), 0, -1))
 
 
 # Todo lists and plans

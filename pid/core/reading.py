@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from pid.core.lines import DAMAGED, Batch, Scanner
 from pid.core.nodes import UNKNOWN_TYPE, damaged_line
 from pid.core.previews import Line, preview, read_line
-from pid.core.text import Lines, units_before
+from pid.core.text import Lines, Place, units_before
 from pid.core.tree import ROOT, Tree
 from pid.entries import MAX_DEPTH, MESSAGE_KINDS, ROLE_NAMES, DamagedLine, Kind, clean, id_text
 from pid.protocol import Problem
@@ -64,8 +64,8 @@ def is_session(line: bytes) -> bool:
 class Reading:
     """One text as a session. `tree` and `scanner` are as for a file, places in them as if lines ended in a line feed.
 
-    `glances` are by row, and `widths` in UTF-16 units; `starts` is where each line that was read begins. Not
-    thread-safe.
+    `glances` are by row, and so are `columns` and `widths` (where an entry begins, and its length, in UTF-16 units);
+    `starts` is where each line that was read begins. Not thread-safe.
     """
 
     def __init__(self, lines: Lines, known: Mapping[bytes, Glance] = MappingProxyType({})) -> None:
@@ -74,6 +74,7 @@ class Reading:
         self.scanner = Scanner(self.tree.rows)
         self.starts = array("Q", [0])
         self.glances: list[Glance] = []
+        self.columns = array("I")
         self.widths = array("I")
         self._told: list[Problem] = []
         self._whole = 0  # lines that were read to their line feed
@@ -143,8 +144,20 @@ class Reading:
         for row in range(len(self.glances), len(self.tree)):
             raw = self.stored(row)
             self.glances.append(self._known.get(raw) or self._glance(row, raw))
+            self.columns.append(self._column(row))
             self.widths.append(units_before(raw, len(raw)))
         self._known = {}
+
+    def _column(self, row: int) -> int:
+        """Counted from the entry before it on its line, if there is one."""
+        line, start, _ = self.span_of(row)
+        if start == 0:
+            return 0
+        text = self.lines[line]
+        before, _, stop = self.span_of(row - 1) if row else (-1, 0, 0)
+        if before != line:
+            return units_before(text, start)
+        return self.columns[row - 1] + self.widths[row - 1] + units_before(text[stop:start], start - stop)
 
     def _glance(self, row: int, raw: bytes) -> Glance:
         tree, kind = self.tree, self.tree.kinds[row]
@@ -204,8 +217,17 @@ class Reading:
     def row_at(self, line: int, at: int) -> int:
         """The row at a byte of a line, or the last one before it on the line; ROOT if there is none."""
         rows = self.rows_on(line)
-        behind = [row for row in rows if self.tree.starts[row] - self.starts[line] <= at]
-        return behind[-1] if behind else rows[0] if rows else ROOT
+        if not rows:
+            return ROOT
+        return max(bisect_right(self.tree.starts, self.starts[line] + at, rows.start, rows.stop) - 1, rows.start)
+
+    def place(self, line: int, at: int) -> Place:
+        """The place of a byte of a line. Cheap, however many entries stand on the line."""
+        row, text = self.row_at(line, at), self.lines[line]
+        start = self.span_of(row)[1] if row != ROOT else at + 1
+        if start > at:
+            return Place(line, units_before(text, at))
+        return Place(line, self.columns[row] + units_before(text[start:at], at - start))
 
     def problems(self) -> list[Problem]:
         """What is wrong with the text as it is now, by line. What came later is missing no more."""

@@ -64,7 +64,7 @@ class CompactionPlan(Wire):
     keep_entry_ids: list[str]  #: Entries that stay in the context.
     previous_summary: str | None = None  #: The summary that would be updated.
     tokens_before: Count  #: The context now.
-    tokens_after: Count  #: The context then, an estimate.
+    tokens_after: Count  #: An estimate: with a summary of 4,000 tokens, or of half of what it replaces.
     details: FileDetails  #: Files that the summary would list.
     request_count: Count  #: Requests that a summarizer would get.
     request_tokens: Count  #: Their size, an estimate.

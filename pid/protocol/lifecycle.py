@@ -170,7 +170,7 @@ class ErrorData(Wire):
 
     kind: str  #: What happened, for programs.
     retryable: bool  #: Whether the same request may succeed later.
-    path: str | None = None  #: The field that is wrong: `entry.message.role`; for 1001, 1005 and 1016 the file.
+    path: str | None = None  #: The field that is wrong: `entry.message.role`; where a file is at fault, the file.
     reason: str | None = None  #: Why, for programs.
     entry_id: str | None = None  #: The entry that is concerned.
     current_leaf_id: str | UnsetType | None = UNSET  #: The leaf as it is.

@@ -169,7 +169,7 @@ _ERRORS = (
     ErrorRow(errors.CompactionInProgress, "The session is being compacted (`data.compactionId`)."),
     ErrorRow(errors.CompactionSuperseded, "The branch or the plan is another one now. Nothing was written."),
     ErrorRow(errors.SummarizerUnavailable, "No key, no client with `summarize`, or an unknown name."),
-    ErrorRow(errors.SummarizerFailed, "It failed for good (`data.attempts`, `data.reason`)."),
+    ErrorRow(errors.SummarizerFailed, "No summary (`data.attempts`, `data.reason`); `data.retryable` if it may pass."),
     ErrorRow(errors.SessionExists, "The file or id to create is there."),
     ErrorRow(errors.ReadFailed, "I/O error or permission (`data.errno`)."),
     ErrorRow(errors.MessageTooLarge, "Past `limits.maxMessageBytes`, in or out."),

@@ -360,9 +360,7 @@ class Compactor:
                 raise CompactionSuperseded("Another compaction landed on this branch meanwhile. Nothing was written.")
             return plan_append(overlay, Placement(session_id=self.session.session_id), [sent], stamp)
 
-        written = await self.order.write(place, "compaction")
-        tell_change(self.session, written.change)
-        return written
+        return await self.order.write(place, "compaction")
 
     def _model(self, found: Draft) -> ModelRef | None:
         return self.session.settings.model or found.snapshot.effect.model

@@ -38,7 +38,7 @@ from pid.service.compactor import Compactor, Workshop
 from pid.service.session import Session, Surroundings
 from pid.service.turns import next_turn
 from pid.service.watch import Watch
-from pid.service.writing import WriteOrder
+from pid.service.writing import WriteOrder, nobody
 
 T = TypeVar("T")
 
@@ -84,6 +84,7 @@ class Resident:
             await self._moved.wait()
         await self.order.finished()
         self.session.journal.close()
+        self.order.grown = self.compactor.ended = nobody  # with no circle left, memory is given back at once
 
 
 class Store:
@@ -183,6 +184,8 @@ class Store:
             if task.done() and not task.cancelled():
                 return task.result()  # the cancellation came too late
             raise
+        finally:
+            del task  # an error's traceback has this frame, which must not lead back to the error
 
     async def _join(self, resident: Resident, path: str, params: OpenParams) -> bool:
         """Counts an opening of a resident session, if that is still the one of `path` once its file was read on.

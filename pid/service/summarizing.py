@@ -77,8 +77,9 @@ def choose(name: str, available: Sequence[Summarizer], *, fallback: bool) -> lis
     chosen = usable[:1] if name == AUTO else [summarizer for summarizer in usable if summarizer.name == name]
     if not chosen:
         known = [summarizer.name for summarizer in available] + [EXTRACTIVE]
+        there = ", ".join([AUTO, *(summarizer.name for summarizer in usable), EXTRACTIVE])
         why = "is not available: no key, or a client without `summarize`" if name in known else "is not known"
-        raise SummarizerUnavailable(f"The summarizer {name!r} {why}. There are: auto, {', '.join(known)}.")
+        raise SummarizerUnavailable(f"The summarizer {name!r} {why}. There are now: {there}.")
     return [*chosen, None] if fallback else list(chosen)
 
 

@@ -76,6 +76,10 @@ class _Group:
                 write.error = write.error or error
 
 
+def nobody() -> None:
+    """Nobody is to be told."""
+
+
 class WriteOrder:
     """The writes of one session; see the module. `grown` is called behind what others wrote."""
 
@@ -85,7 +89,7 @@ class WriteOrder:
         self._task: asyncio.Task[None] | None = None
         self._last: asyncio.Future[Written] | None = None
         self._reading: asyncio.Future[None] | None = None
-        self.grown: Callable[[], None] = lambda: None
+        self.grown: Callable[[], None] = nobody
 
     @property
     def busy(self) -> bool:
@@ -128,7 +132,11 @@ class WriteOrder:
                 if not write.begun:
                     write.done.cancel()
                     raise
-        return write.done.result()
+        try:
+            return write.done.result()
+        finally:  # an error's traceback has this frame, which must not lead back to the error
+            self._last = None if self._last is write.done else self._last
+            del write
 
     def look(self) -> None:
         """Reads on if the file has changed and nothing is being written (a write reads on by itself).
@@ -217,6 +225,8 @@ class WriteOrder:
             first = len(group.overlay.lines)
             try:
                 write.planned = write.plan(group.overlay, stamp)
+            except PidError as error:  # its traceback has this frame, and would lead back to it
+                write.error = error.with_traceback(None)
             except Exception as error:  # whatever it is: it is this write's answer, and the others go on
                 write.error = error
             size += sum(map(len, group.overlay.lines[first:]))

@@ -48,7 +48,8 @@ def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
     command.add_argument("file", metavar="FILE")
     command.add_argument("--preview", action="store_true", help="only say what it would do; write nothing")
     command.add_argument("--summarizer", choices=("auto", "anthropic", "extractive"), help="what writes the summary")
-    command.add_argument("--keep", type=_tokens, metavar="TOKENS", help="how much of the newest to keep as it is")
+    kept = "how much of the newest to keep as it is (default: the setting keepRecentTokens)"
+    command.add_argument("--keep", type=_tokens, metavar="TOKENS", help=kept)
     command.add_argument("--instructions", metavar="TEXT", help="what the summary should look after")
     command = _command(subparsers, "doctor", _doctor, "look for damage in session files, entry by entry")
     command.add_argument("files", metavar="FILE", nargs="+")

@@ -7,11 +7,13 @@ kept. Nothing here writes.
 from collections.abc import Iterable
 from typing import Final
 
+from msgspec import UNSET, UnsetType
+
 from pid.core.pairs import Pairs, pairs_of
 from pid.core.readable import Context, context_of
 from pid.core.reading import Reading, is_session
 from pid.core.text import Json, Lines, Place, Stretch, edited, first_difference, head_line, read_lines
-from pid.core.tree import MISSING, Tree
+from pid.core.tree import MISSING, ROOT, Tree
 from pid.shell.lsp import ContentChange
 
 _ALL: Final = 1 << 62
@@ -73,14 +75,18 @@ class Document:
             self._pairs = pairs_of(reading)
         return self._pairs
 
-    def context(self, reading: Reading, leaf_id: str | None) -> Context:
-        """The context at a leaf, or where the file says that it is, if the text has no such entry."""
+    def context(self, reading: Reading, leaf_id: str | UnsetType | None) -> Context:
+        """The context at a leaf (None: before the first entry); where the text says that it is, if it is UNSET or not
+        in the text.
+        """
         leaf = _row_of(reading.tree, leaf_id)
         if self._context is None or self._context.leaf != leaf:
             self._context = context_of(reading, leaf)
         return self._context
 
 
-def _row_of(tree: Tree, entry_id: str | None) -> int:
-    row = tree.rows.get(entry_id or "", MISSING)
+def _row_of(tree: Tree, leaf_id: str | UnsetType | None) -> int:
+    if leaf_id is None:
+        return ROOT
+    row = MISSING if leaf_id is UNSET else tree.rows.get(leaf_id, MISSING)
     return tree.last if row == MISSING else tree.visible(row)

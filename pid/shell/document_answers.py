@@ -4,6 +4,8 @@ from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
+from msgspec import UnsetType
+
 from pid.core.diagnosis import HINTS, findings
 from pid.core.links import id_span, meant_at, named_entry, naming
 from pid.core.outline import (
@@ -19,7 +21,7 @@ from pid.core.outline import (
 )
 from pid.core.readable import entry_markdown, header_markdown
 from pid.core.reading import Reading
-from pid.core.text import byte_at, units_before
+from pid.core.text import byte_at
 from pid.core.tree import ROOT
 from pid.entries import Kind
 from pid.shell.document import Document
@@ -68,13 +70,12 @@ _SPOKEN: Final = frozenset({Kind.USER, Kind.ASSISTANT})
 # Places
 
 
-def _where(text: bytes, line: int, start: int, stop: int) -> Where:
-    return Where(At(line, units_before(text, start)), At(line, units_before(text, stop)))
+def _where(reading: Reading, line: int, start: int, stop: int) -> Where:
+    return Where(At(*reading.place(line, start)), At(*reading.place(line, stop)))
 
 
 def _entry_range(reading: Reading, row: int) -> Where:
-    line, start, _ = reading.span_of(row)
-    first = units_before(reading.lines[line], start)
+    line, first = reading.line_of(row), reading.columns[row]
     return Where(At(line, first), At(line, first + reading.widths[row]))
 
 
@@ -82,7 +83,7 @@ def _header_range(reading: Reading) -> Where:
     start, size = reading.scanner.header_span
     line = reading.line_at(start)
     first = start - reading.starts[line]
-    return _where(reading.lines[line], line, first, first + size)
+    return _where(reading, line, first, first + size)
 
 
 def _range_of(reading: Reading, row: int) -> Where:
@@ -91,7 +92,7 @@ def _range_of(reading: Reading, row: int) -> Where:
 
 def _location(document: Document, reading: Reading, row: int) -> Location:
     line, start, stop = id_span(reading, row)
-    return Location(document.uri, _where(reading.lines[line], line, start, stop))
+    return Location(document.uri, _where(reading, line, start, stop))
 
 
 def _byte(reading: Reading, position: Position) -> tuple[int, int]:
@@ -185,13 +186,12 @@ def diagnostics(document: Document, reading: Reading) -> list[Diagnostic]:
 # At a place
 
 
-def hover(document: Document, reading: Reading, position: Position, leaf_id: str | None) -> Hover | None:
+def hover(document: Document, reading: Reading, position: Position, leaf_id: str | UnsetType | None) -> Hover | None:
     """What the id under the cursor names, or else what the line holds."""
     line, at = _byte(reading, position)
-    text = reading.lines[line]
     if found := named_entry(reading, line, at):
         named, row = found
-        where = _where(text, line, named.start, named.stop)
+        where = _where(reading, line, named.start, named.stop)
     elif (row := reading.row_at(line, at)) != ROOT:
         where = _entry_range(reading, row)
     elif line == _header_range(reading).start.line:
@@ -228,8 +228,7 @@ def lenses(reading: Reading, session_id: str, leaf_id: str | None, known: Contai
         entry_id = tree.ids[row]
         if tree.kinds[row] not in _SPOKEN or tree.is_hidden(row) or entry_id == leaf_id or entry_id not in known:
             continue
-        line, start, _ = reading.span_of(row)
-        place = At(line, units_before(reading.lines[line], start))
+        place = At(reading.line_of(row), reading.columns[row])
         argument = {"sessionId": session_id, "entryId": entry_id}
         command = Command(f"Move the leaf here ({called(reading.glances[row])})", MOVE_LEAF, [argument])
         yield CodeLens(Where(place, place), command)

@@ -95,8 +95,7 @@ class SymbolInformation(Answer):
 class FoldingRange(Answer):
     start_line: int
     end_line: int
-    kind: str | None = None
-    collapsed_text: str | None = None
+    kind: str
 
 
 class Markup(Answer):

@@ -15,7 +15,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw, UnsetType
 
 from pid.core.reading import Reading
 from pid.errors import InvalidParams
@@ -241,10 +241,10 @@ class OpenDocuments:
         path = path_of(uri)
         return None if path is None else self._store().at(path)
 
-    def _leaf_of(self, uri: str) -> str | None:
-        """The present leaf of the session that is open here; None if none is, or it has none."""
+    def _leaf_of(self, uri: str) -> str | UnsetType | None:
+        """The present leaf of the session that is open here; UNSET if none is."""
         resident = self._resident(uri)
-        return resident.session.leaf_id if resident else None
+        return resident.session.leaf_id if resident else UNSET
 
     async def lenses(self, uri: str) -> Raw:
         """The lenses that move the leaf; none if the session is not open in the daemon."""

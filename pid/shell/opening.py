@@ -11,9 +11,11 @@ from msgspec import Raw
 from pid.protocol import decode_params
 from pid.shell.lsp import DidOpenParams
 
-_SHORT: Final = rb'"(?:uri|languageId|version)"\s*:\s*(?:"(?:[^"\\]|\\.)*"|-?[0-9]+)\s*'
+_SHORT: Final = rb'"(uri|languageId|version)"\s*:\s*(?:"(?:[^"\\]|\\.)*"|-?[0-9]+)\s*'
 _BEFORE: Final = re.compile(rb'\s*\{\s*"textDocument"\s*:\s*\{\s*(?:%b,\s*)*"text"\s*:\s*' % _SHORT)
-_BEHIND: Final = re.compile(rb'"(\s*(?:,\s*%b)*\}\s*\}\s*)\Z' % _SHORT)
+_BEHIND: Final = re.compile(rb'"(?P<behind>\s*(?:,\s*%b)*\}\s*\}\s*)\Z' % _SHORT)
+_MEMBER: Final = re.compile(_SHORT)
+_MEMBERS: Final = 3
 _MOST: Final = 16_384
 
 
@@ -32,8 +34,10 @@ def read_opening(params: Raw) -> Opening:
         head, tail = bytes(view[:_MOST]), bytes(view[-_MOST:])
         before, behind = _BEFORE.match(head), _BEHIND.search(tail)
         if before and behind and head[before.end() : before.end() + 1] == b'"':
-            document = decode_params(DidOpenParams, before[0] + b'""' + behind[1]).text_document
-            text = view[before.end() : len(view) - len(behind[1])]
-            return Opening(document.uri, document.version, text)
+            short = before[0] + b'""' + behind["behind"]
+            if len(_MEMBER.findall(short)) == _MEMBERS:  # else a quote of another member was taken for the text's
+                document = decode_params(DidOpenParams, short).text_document
+                text = view[before.end() : len(view) - len(behind["behind"])]
+                return Opening(document.uri, document.version, text)
     document = decode_params(DidOpenParams, params).text_document
     return Opening(document.uri, document.version, document.text)

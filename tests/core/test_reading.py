@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from pid.core import reading as module
 from pid.core.reading import Reading, is_session
-from pid.core.text import Place, Stretch, edited, first_difference
+from pid.core.text import Place, Stretch, edited, first_difference, units_before
 from pid.core.tree import ROOT
 from tests import interop
 from tests.trees import load, session_bytes
@@ -34,6 +35,7 @@ def seen(reading: Reading) -> object:
         tree.name,
         {target: label.text for target, label in tree.labels.items()},
         reading.glances,
+        list(reading.columns),
         list(reading.widths),
         [(problem.line, problem.kind, problem.entry_id) for problem in reading.problems()],
         [reading.span_of(row) for row in range(len(tree))],
@@ -82,7 +84,7 @@ PIECES = [
 ]
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(st.lists(st.sampled_from(PIECES), max_size=8), st.data())
 def test_edits_are_read_as_the_whole(lines: list[bytes], data: st.DataObject) -> None:
     """Any edits, after each of which the text may or may not be looked at."""
@@ -145,6 +147,20 @@ def test_a_body_that_is_no_json_is_told() -> None:
     assert reading.glances[1].who == "user"
 
 
+@pytest.mark.parametrize("stack", [1000, 4000])
+def test_a_body_that_is_too_deep_is_told(stack: int) -> None:
+    """However much room the stack has: the daemon sees to 4,000 frames."""
+    deep = b'{"type":"custom","id":"d1","parentId":null,"timestamp":"2026-01-01T00:00:00.000Z","data":%b%b}'
+    line = deep % (b"[" * 1500, b"]" * 1500)
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(stack)
+    try:
+        reading = Reading([HEADER, line, b""])
+    finally:
+        sys.setrecursionlimit(before)
+    assert [(problem.line, problem.kind) for problem in reading.problems()] == [(2, "tooDeep")]
+
+
 def test_glances() -> None:
     reading = read(session_bytes("u1=Go a1(read)=Look t1=found l1(u1)=here c1(u1)=short r1(a1)=tried k1=high"))
     shown = [(glance.who, glance.preview) for glance in reading.glances]
@@ -158,6 +174,26 @@ def test_an_entry_that_is_too_long_keeps_its_place_only(monkeypatch: pytest.Monk
     reading = read(session_bytes("u1*400 a1"))
     assert reading.tree.ids == ["u1", "a1"]
     assert [glance.preview for glance in reading.glances] == [None, "a1"]
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from(["\U0001f600", "a", "\u00e9\u4e2d"]), min_size=1, max_size=5), st.booleans())
+def test_columns_of_entries_on_one_line(texts: list[str], tail: bool) -> None:
+    entries = [
+        {"type": "custom", "id": f"d{number}", "parentId": None, "customType": "k", "data": text}
+        for number, text in enumerate(texts)
+    ]
+    line = " " + " ".join(json.dumps(entry, ensure_ascii=False) for entry in entries)
+    stored = line.encode()
+    reading = Reading([HEADER, stored, *([] if tail else [b""])])
+    assert len(reading.tree) == len(texts)
+    for row in range(len(reading.tree)):
+        _, start, stop = reading.span_of(row)
+        assert reading.columns[row] == units_before(stored, start)
+        assert reading.columns[row] + reading.widths[row] == units_before(stored, stop)
+    for at in range(len(line)):
+        head = len(line[:at].encode())
+        assert reading.place(1, head) == Place(1, units_before(stored, head))
 
 
 def test_rows_at_places() -> None:

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pid.core import text as module
@@ -18,6 +18,7 @@ def units(text: str) -> int:
     return len(text.encode("utf-16-le")) // 2
 
 
+@settings(deadline=None)
 @given(st.text(st.sampled_from(ODD[:-1]), max_size=20), st.integers(0, 20))
 def test_a_column_is_utf16_units(line: str, cut: int) -> None:
     head, stored = line[:cut], line.encode()
@@ -36,6 +37,7 @@ def test_only_a_line_feed_ends_a_line() -> None:
     ]
 
 
+@settings(deadline=None)
 @given(texts, st.integers(0, 60), st.integers(0, 60), texts)
 def test_an_edit_is_that_of_the_text(old: str, start: int, size: int, new: str) -> None:
     """Places are those of LSP, computed here on the whole text."""
@@ -64,6 +66,7 @@ def test_the_first_difference() -> None:
     assert first_difference([b"a", b"b", b"c"], [b"x", b"b", b"d"], 1) == 2
 
 
+@settings(deadline=None)
 @given(st.text(st.sampled_from(ODD), max_size=300), st.booleans(), st.integers(1, 40))
 def test_a_text_is_read_in_slices_as_in_one(text: str, ascii_only: bool, size: int) -> None:
     raw = json.dumps(text, ensure_ascii=ascii_only).encode()

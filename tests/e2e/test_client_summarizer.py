@@ -19,6 +19,7 @@ from pid.client import Client, raw
 from pid.errors import CompactionInProgress, RequestCancelled, SummarizerFailed
 from pid.protocol import (
     CompactionNotice,
+    DidChangeNotice,
     InitializationOptions,
     SettingsUpdate,
     SummarizeAbility,
@@ -109,6 +110,18 @@ async def test_a_late_answer_is_waited_for_and_appends_go_on(tmp_path):
         assert branch.entry_ids[-2:] == [added.entry_id, result.entry_id]
         assert progress[0].kind == "begin"
         assert sum(one.kind == "end" for one in progress) == 1
+
+
+async def test_its_entry_is_told_once_behind_the_answer(tmp_path):
+    async with daemon(tmp_path, None) as (client, session_id, _):
+        with client.listen(DidChangeNotice) as changes:
+            result = await client.session.compact(session_id=session_id, summarizer="extractive")
+            last = await client.session.append(session_id=session_id, entry=message("user", "on"))
+            told = [await anext(changes)]
+            while told[-1].revision < last.revision:
+                told.append(await anext(changes))
+        assert [one.revision for one in told] == [result.revision - 1, result.revision, last.revision][-len(told) :]
+        assert [one.cause for one in told][-2:] == ["compaction", "append"]
 
 
 @pytest.mark.parametrize(

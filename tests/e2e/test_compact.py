@@ -119,17 +119,18 @@ def test_ctrl_c_leaves_the_file_as_it_was(session: Path, server: AnthropicServer
 
 
 @pytest.mark.parametrize(
-    ("args", "line"),
+    ("args", "line", "end"),
     [
-        (["--summarizer", "anthropic"], "the summarizer 'anthropic' is not available"),
-        (["--keep", "900000"], "nothing would be summarised"),
+        (["--summarizer", "anthropic"], "the summarizer 'anthropic' is not available", "auto, extractive."),
+        (["--keep", "900000"], "nothing would be summarised", "(keeprecenttokens: 900,000)."),
     ],
 )
-def test_what_cannot_be_done_is_one_clear_line(session: Path, args: list[str], line: str) -> None:
+def test_what_cannot_be_done_is_one_clear_line(session: Path, args: list[str], line: str, end: str) -> None:
     before = session.read_bytes()
     done = pid("compact", session, *args, code=2, env={"ANTHROPIC_API_KEY": "", "ANTHROPIC_AUTH_TOKEN": ""})
     assert (done.stdout, done.stderr.count("\n")) == ("", 1)
     assert done.stderr.lower().startswith(f"pid compact: {line}")
+    assert done.stderr.lower().rstrip().endswith(end)
     assert session.read_bytes() == before
 
 

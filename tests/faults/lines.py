@@ -18,7 +18,7 @@ def entries(path: Path, *, torn: int = 0) -> list[Entry]:
     """
     whole, _, _ = path.read_bytes().rpartition(b"\n")
     found = []
-    for line in whole.split(b"\n"):
+    for line in filter(None, whole.split(b"\n")):  # a blank line is none: a writer without a lock stood between
         try:
             found.append(json.loads(line))
         except ValueError:

@@ -109,6 +109,8 @@ async def test_hover_follows_the_leaf_of_the_open_session(editor: Editor) -> Non
     state = await editor.ask("session/open", {"path": str(path)})
     await editor.ask("session/setLeaf", {"sessionId": state.sessionId, "entryId": "t1"})
     assert "The leaf, in the present context" in (await editor.hover(uri, 3) or ("",))[0]
+    await editor.ask("session/setLeaf", {"sessionId": state.sessionId, "entryId": None})
+    assert "Not in the present context: on another branch" in (await editor.hover(uri, 1) or ("",))[0]
 
 
 async def test_links(editor: Editor) -> None:

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Raw
 
@@ -16,6 +16,7 @@ NASTY = ['"}}', '","version":7}}', '\\"}}', '","uri":"x"}}\\', "a\nb", '"text":"
 MEMBERS = {"uri": 'file:///a"b', "languageId": "jsonl", "version": 3}
 
 
+@settings(deadline=None, max_examples=500)
 @given(
     st.lists(st.sampled_from(NASTY), max_size=6), st.permutations([*MEMBERS, "text"]), st.booleans(), st.integers(1, 64)
 )

@@ -23,6 +23,9 @@ if (process.argv.includes("unit")) {
     format: "cjs",
   });
 } else {
+  if (isProduction) {
+    rmSync("dist", { recursive: true, force: true });
+  }
   await build({
     ...shared,
     entryPoints: ["src/extension.ts"],

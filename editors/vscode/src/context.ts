@@ -70,11 +70,7 @@ export class Daemon {
     return this.state;
   }
 
-  /** What the daemon that runs offers. */
-  get offer(): PidServerCapability | undefined {
-    return offerOf(this.client);
-  }
-
+  /** That of the daemon that runs. */
   get version(): string | undefined {
     return this.client?.initializeResult?.serverInfo?.version;
   }

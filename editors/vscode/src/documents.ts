@@ -8,7 +8,8 @@ import type { Subscription } from "./model/signal";
 import { contextPage, entryPage, planPage, promptPage, type Page } from "./model/pages";
 import type { CompactionPlan } from "./protocol.gen";
 
-const REFRESH_MS = 250;
+/** A context of a long session takes the daemon a while: not one for each of many appends in a row. */
+const REFRESH_MS = 500;
 
 export class Documents implements vscode.TextDocumentContentProvider, vscode.FoldingRangeProvider, vscode.Disposable {
   private readonly changed = new vscode.EventEmitter<vscode.Uri>();
@@ -19,6 +20,8 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Fol
   /** Read already, for the next time that VS Code asks for it. */
   private readonly handed = new Map<string, Page>();
   private readonly pages = new Map<string, Page>();
+  /** Documents that show what was. */
+  private readonly stale = new Set<string>();
   private readonly due = new Map<string, NodeJS.Timeout>();
   private readonly subscriptions: Subscription[];
 
@@ -28,6 +31,7 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Fol
       vscode.workspace.registerTextDocumentContentProvider(SCHEME, this),
       vscode.languages.registerFoldingRangeProvider({ scheme: SCHEME }, this),
       vscode.workspace.onDidCloseTextDocument((document) => this.forget(document.uri)),
+      vscode.window.onDidChangeVisibleTextEditors(() => this.refreshSeen()),
       daemon.sessions.onDidChange.listen(({ session }) => this.sessionChanged(session)),
     ];
   }
@@ -114,12 +118,21 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Fol
     return open ? Promise.resolve(open) : sessions.openPath(file);
   }
 
-  /** Contexts follow the leaf, and previews what would be compacted now. */
+  /** Contexts follow the leaf, and previews what would be compacted now; those that nobody sees, when they are seen. */
   private sessionChanged(session: OpenSession): void {
-    for (const document of vscode.workspace.textDocuments) {
-      const shown = document.uri.scheme === SCHEME ? shownBy(document.uri.query) : undefined;
+    for (const { uri } of vscode.workspace.textDocuments) {
+      const shown = uri.scheme === SCHEME ? shownBy(uri.query) : undefined;
       const isLive = shown?.kind === "plan" || (shown?.kind === "context" && shown.leafId === undefined);
       if (isLive && shown.session === keyOf(session)) {
+        this.stale.add(uri.toString());
+      }
+    }
+    this.refreshSeen();
+  }
+
+  private refreshSeen(): void {
+    for (const { document } of vscode.window.visibleTextEditors) {
+      if (this.stale.has(document.uri.toString())) {
         this.changeSoon(document.uri);
       }
     }
@@ -130,6 +143,7 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Fol
     if (!this.due.has(key)) {
       const timer = setTimeout(() => {
         this.due.delete(key);
+        this.stale.delete(key);
         this.changed.fire(uri);
       }, REFRESH_MS);
       this.due.set(key, timer);
@@ -137,6 +151,7 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Fol
   }
 
   private forget(uri: vscode.Uri): void {
+    this.stale.delete(uri.toString());
     this.pages.delete(uri.toString());
     this.plans.delete(uri.toString());
   }

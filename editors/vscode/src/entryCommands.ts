@@ -17,6 +17,15 @@ export function writingCommands(parts: Parts) {
   return {
     appendMessage: () => append(parts, "Append a Message", (text) => userMessage(text, Date.now())),
     appendNote: () => append(parts, "Append a Note", note),
+    async appendSelection(): Promise<void> {
+      const editor = vscode.window.activeTextEditor;
+      const text = editor?.document.getText(editor.selection) ?? "";
+      const session = text.trim() ? await currentSession(parts) : undefined;
+      if (session) {
+        await sessions.append(session, userMessage(text, Date.now()));
+        parts.treeView.showLeaf();
+      }
+    },
     async labelEntry(row?: Row): Promise<void> {
       const target = await entryOf(parts, row, "Label");
       if (!target) {

@@ -66,7 +66,9 @@ export function follow(
       }
     }),
     vscode.workspace.onDidChangeConfiguration((event) => settingsChanged(event, daemon, restart, channel)),
+    // The daemon reads the settings of folders that it was told to trust when it started.
     vscode.workspace.onDidGrantWorkspaceTrust(restart),
+    vscode.workspace.onDidChangeWorkspaceFolders(({ added }) => added.length > 0 && restart()),
     vscode.workspace.onDidOpenTextDocument(forDocument),
   );
 }

@@ -357,7 +357,7 @@ export interface CompactionPlan {
   previousSummary?: string | null;
   /** The context now. */
   tokensBefore: number;
-  /** The context then, an estimate. */
+  /** An estimate: with a summary of 4,000 tokens, or of half of what it replaces. */
   tokensAfter: number;
   /** Files that the summary would list. */
   details: FileDetails;
@@ -779,7 +779,7 @@ export interface ErrorData {
   kind: string;
   /** Whether the same request may succeed later. */
   retryable: boolean;
-  /** The field that is wrong: `entry.message.role`; for 1001, 1005 and 1016 the file. */
+  /** The field that is wrong: `entry.message.role`; where a file is at fault, the file. */
   path?: string | null;
   /** Why, for programs. */
   reason?: string | null;

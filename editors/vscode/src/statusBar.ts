@@ -15,6 +15,7 @@ const BACKGROUNDS: Record<Alarm, string | undefined> = {
 
 export class StatusBar implements vscode.Disposable {
   private readonly item = vscode.window.createStatusBarItem("pid.gauge", vscode.StatusBarAlignment.Right, 90);
+  private isCompacting = false;
   private readonly subscriptions: Subscription[];
 
   constructor(private readonly sessions: OpenSessions) {
@@ -29,8 +30,17 @@ export class StatusBar implements vscode.Disposable {
     }
   }
 
+  /** For menus: whether there is something to cancel. */
+  private tellCompacting(isCompacting: boolean): void {
+    if (this.isCompacting !== isCompacting) {
+      this.isCompacting = isCompacting;
+      void vscode.commands.executeCommand("setContext", "pid.isCompacting", isCompacting);
+    }
+  }
+
   private draw(): void {
     const session = this.sessions.current();
+    this.tellCompacting(session?.compaction !== undefined);
     if (!session) {
       this.item.hide();
       return;

@@ -62,11 +62,6 @@ export class TreeView implements vscode.TreeDataProvider<Row>, vscode.Disposable
     return this.view.selection[0];
   }
 
-  /** The session that the view shows. */
-  get session(): OpenSession | undefined {
-    return this.drawn?.session;
-  }
-
   hide(what: "tools" | "metadata", hides: boolean): void {
     if (what === "tools") {
       this.hidesTools = hides;
@@ -100,8 +95,8 @@ export class TreeView implements vscode.TreeDataProvider<Row>, vscode.Disposable
   }
 
   getTreeItem(row: Row): vscode.TreeItem {
-    if (!this.drawn) {
-      return new vscode.TreeItem("");
+    if (!this.drawn || (row.kind === "entry" && !this.drawn.model.nodes.has(row.id))) {
+      return new vscode.TreeItem(""); // of a session that was shown a moment ago
     }
     return row.kind === "group" ? groupItem(row, this.drawn) : entryItem(row, this.drawn);
   }

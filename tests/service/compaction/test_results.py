@@ -148,7 +148,7 @@ async def test_guards(resident):
         await resident.compactor.compact(params(first_kept_entry_id=entries(resident)[0]["id"]))
     with pytest.raises(SummarizerUnavailable):
         await resident.compactor.compact(params(summarizer="client"))
-    with pytest.raises(SummarizerUnavailable):
+    with pytest.raises(SummarizerUnavailable, match=r"There are now: auto, anthropic, extractive\."):
         await resident.compactor.compact(params(summarizer="none such"))
     assert raw(resident) == before
     assert not resident.compactor.breaker.failures

@@ -72,8 +72,11 @@ const NAMES: Record<string, string> = {
   context_edit: "edit",
   usage: "usage",
   custom: "custom",
+  compaction: "summary",
+  branch_summary: "summary of a branch",
 };
 
+const SUMMARIES = new Set(["compaction", "branch_summary"]);
 const MESSAGES = new Set(["message", "compaction", "branch_summary", "custom_message"]);
 const GROUP_TITLE = 60;
 /** Labels that a group shows. */
@@ -97,7 +100,8 @@ export function kindOf(node: TreeNode): string {
 
 /** An entry's text: its preview, with what it is before it where the icon does not say enough. */
 export function textOf(node: TreeNode): string {
-  const text = node.preview ?? (node.damaged ? "this line of the file cannot be read" : undefined);
+  const preview = node.preview && SUMMARIES.has(node.type) ? plainStart(node.preview) : node.preview;
+  const text = preview ?? (node.damaged ? "this line of the file cannot be read" : undefined);
   const name = nameOf(node);
   if (!name) {
     return text ?? `(${kindOf(node)})`;
@@ -201,6 +205,11 @@ const TOLD_PLACES: Record<Place, string> = {
   path: "on the path to the leaf",
   aside: "on another branch",
 };
+
+/** A summary without what stands before its first words: a remark in italics, and marks of headings. */
+function plainStart(markdown: string): string {
+  return markdown.replace(/^\*[^*]+\*\s+(?=\S)/, "").replace(/^[#>\s]+(?=\S)/, "");
+}
 
 function nameOf(node: TreeNode): string | undefined {
   if (node.role === "toolResult") {

@@ -60,6 +60,14 @@ describe("a row of the tree", () => {
     assert.equal(of({ type: "message", role: "assistant", preview: null }), "(assistant message)");
   });
 
+  it("begins a summary with its first words", () => {
+    const of = (preview: string): string => textOf({ ...node("x", null, 0), type: "compaction", role: null, preview });
+    assert.equal(of("*Quoted without a model.* ## Goal Find out"), "summary: Goal Find out");
+    assert.equal(of("## Goal"), "summary: Goal");
+    assert.equal(of("*Only this*"), "summary: *Only this*");
+    assert.equal(of("2 * 3 * 4"), "summary: 2 * 3 * 4");
+  });
+
   it("takes for metadata what is no part of the conversation, but nothing damaged", () => {
     assert.ok(isMetadata({ ...node("x", null, 0), type: "label" }));
     assert.ok(!isMetadata(node("x", null, 0)));

@@ -22,7 +22,7 @@ export class MessagesApi {
 
   /** How many requests have come. */
   get requests(): number {
-    return this.process.output.split("\n").filter((line) => line === "request").length;
+    return this.process.said.split("\n").filter((line) => line === "request").length;
   }
 
   /** Lets every request that waits through. */

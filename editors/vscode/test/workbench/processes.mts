@@ -8,6 +8,7 @@ import { once } from "node:events";
 import { inspect } from "node:util";
 
 const GRACE_MS = 5_000;
+const KEPT = 65_536;
 /** How long a test waits for what it is to see. */
 export const PATIENCE_MS = 30_000;
 
@@ -25,8 +26,11 @@ for (const [signal, number] of [
   process.on(signal, () => process.exit(128 + number));
 }
 
-/** A child with its output kept: the last 64 KB, for the message of a test that fails. */
+/** A child whose output is kept, the last 64 KB of it. */
 export class Process {
+  /** From stdout. */
+  said = "";
+  /** From both, for the message of a test that fails. */
   output = "";
   readonly child: ChildProcess;
 
@@ -34,8 +38,13 @@ export class Process {
     this.child = spawn(command, args, { stdio: ["pipe", "pipe", "pipe"], ...options });
     running.add(this.child);
     this.child.once("exit", () => running.delete(this.child));
+    this.child.stdout?.setEncoding("utf8").on("data", (text: string) => {
+      this.said = (this.said + text).slice(-KEPT);
+    });
     for (const stream of [this.child.stdout, this.child.stderr]) {
-      stream?.setEncoding("utf8").on("data", (text: string) => (this.output = (this.output + text).slice(-65_536)));
+      stream?.setEncoding("utf8").on("data", (text: string) => {
+        this.output = (this.output + text).slice(-KEPT);
+      });
     }
   }
 
@@ -43,11 +52,11 @@ export class Process {
     return this.child.exitCode !== null || this.child.signalCode !== null;
   }
 
-  /** The first match in the output; throws when the process ends before, or after `timeoutMs`. */
+  /** The first match in what it said; throws when the process ends before, or after `timeoutMs`. */
   async says(pattern: RegExp, timeoutMs = 30_000): Promise<RegExpExecArray> {
     const deadline = Date.now() + timeoutMs;
     for (;;) {
-      const found = pattern.exec(this.output);
+      const found = pattern.exec(this.said);
       if (found) return found;
       if (this.ended || Date.now() > deadline) throw new Error(`it never said ${String(pattern)}:\n${this.output}`);
       await pause(20);

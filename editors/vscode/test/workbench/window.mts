@@ -231,7 +231,8 @@ export class Window {
 
 const SOON_MS = 1_500;
 
-async function isSoon(locator: Locator, state: "visible" | "hidden" = "visible"): Promise<boolean> {
+/** Whether it is to be seen, or not any more, within a second and a half. */
+export async function isSoon(locator: Locator, state: "visible" | "hidden" = "visible"): Promise<boolean> {
   return await locator.waitFor({ state, timeout: SOON_MS }).then(
     () => true,
     () => false,

@@ -210,7 +210,7 @@
 ---@field keepEntryIds string[] Entries that stay in the context.
 ---@field previousSummary? string The summary that would be updated.
 ---@field tokensBefore integer The context now.
----@field tokensAfter integer The context then, an estimate.
+---@field tokensAfter integer An estimate: with a summary of 4,000 tokens, or of half of what it replaces.
 ---@field details pid.FileDetails Files that the summary would list.
 ---@field requestCount integer Requests that a summarizer would get.
 ---@field requestTokens integer Their size, an estimate.
@@ -467,7 +467,7 @@
 ---@class pid.ErrorData
 ---@field kind string What happened, for programs.
 ---@field retryable boolean Whether the same request may succeed later.
----@field path? string The field that is wrong: `entry.message.role`; for 1001, 1005 and 1016 the file.
+---@field path? string The field that is wrong: `entry.message.role`; where a file is at fault, the file.
 ---@field reason? string Why, for programs.
 ---@field entryId? string The entry that is concerned.
 ---@field currentLeafId? string|vim.NIL|nil The leaf as it is.
