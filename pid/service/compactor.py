@@ -152,12 +152,16 @@ class Compactor:
         progress: Progress | None = None,
         later: Later = lambda action: action(),
     ) -> Running:
-        """Begins a compaction at once, as a task. Raises `CompactionInProgress`, `SummarizerUnavailable`."""
+        """Begins a compaction at once, as a task. Raises `CompactionInProgress`, `SummarizerUnavailable`.
+
+        One that starts by itself has nobody to refuse it to: without a summarizer it begins, and is told as failed.
+        """
         self._refuse_closed()
         if self.running is not None:
             message = "This session is being compacted. Wait for its end, or cancel it."
             raise CompactionInProgress(message, compactionId=self.running.compaction_id)
-        self._chosen(params.summarizer)
+        if reason != "threshold":
+            self._chosen(params.summarizer)
         running = self.running = Running(self.session, reason, progress or (lambda state, step: None))
         running.task = asyncio.create_task(self._run(running, params, later))
         running.task.add_done_callback(partial(self._end, running))

@@ -102,9 +102,9 @@ class Bridge(LanguageServerProtocol):
             return False
         data: dict[str, Any] = {"jsonrpc": "2.0", "id": id}
         if message.error is envelope.ABSENT:
-            data["result"] = msgspec.json.decode(message.result or b"null")
+            data["result"] = envelope.read_carried(message.result or Raw(b"null"))
         else:
-            data["error"] = msgspec.json.decode(message.error)
+            data["error"] = envelope.read_carried(message.error)
         self.handle_message(self.structure_message(data))
         return True
 
@@ -190,7 +190,7 @@ class Bridge(LanguageServerProtocol):
 
 def _plain_params(message: Message) -> Any:
     """The params for lsprotocol: absent, null and `[]` are an empty object, `initialize` may leave out all."""
-    params = msgspec.json.decode(message.params) if len(message.params) else {}
+    params: Any = envelope.read_carried(message.params) if len(message.params) else {}
     if params is None or params == []:
         params = {}
     if message.method == types.INITIALIZE:

@@ -10,7 +10,7 @@ number or a string, else null. Nothing answers a notification or a response.
 
 import logging
 import re
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 import msgspec
 
@@ -24,6 +24,8 @@ Id = int | str
 Buffer = bytes | bytearray | memoryview
 
 ABSENT: Final = Raw(b"")
+
+T = TypeVar("T")
 
 
 class Message(msgspec.Struct, frozen=True):
@@ -101,6 +103,21 @@ def read_event(event: Event) -> Incoming:
     except Exception:
         logger.exception("a message could not be read")
         return Fault(PARSE_ERROR, "the message cannot be read")
+
+
+def read_carried(raw: Raw, kind: type[T] = Any) -> T:  # type: ignore[assignment]  # Any is what it gives then
+    """What a message carries, as `kind`; U+FFFD for each half of a surrogate pair: JavaScript cuts strings anywhere.
+
+    Raises `msgspec.DecodeError` and `RecursionError`.
+    """
+    try:
+        return msgspec.json.decode(raw, type=kind)
+    except msgspec.DecodeError:
+        sent = bytes(raw)
+        mended = replace_lone_surrogates(sent)
+        if mended is sent:
+            raise
+        return msgspec.json.decode(mended, type=kind)
 
 
 def _meaning(event: Event) -> Incoming:

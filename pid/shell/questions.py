@@ -93,7 +93,7 @@ def _gone() -> AnswerError:
 
 def _error(raw: Raw) -> AnswerError:
     try:
-        error = msgspec.json.decode(raw, type=ResponseError)
+        error = envelope.read_carried(raw, ResponseError)
     except (msgspec.DecodeError, RecursionError):
         return AnswerError(None, "the client answered with an error that does not fit JSON-RPC")
     return AnswerError(error.code, error.message, error.data)

@@ -25,7 +25,7 @@ from pid.core.framing import MAX_BODY
 from pid.protocol import InitializeParams, Wire
 from pid.shell.calls import CALL
 from pid.shell.dispatch import Dispatch, Registered
-from pid.shell.envelope import Raw
+from pid.shell.envelope import Raw, read_carried
 from pid.shell.late import NO_FEATURES, Features, Foreign
 from pid.shell.lifeline import patient_stderr
 from pid.shell.questions import AnswerError, outgoing
@@ -92,7 +92,7 @@ class RpcServer:
             raise AnswerError(None, "there is no client yet")
         answer = await self.dispatch.questions.ask(method, params)
         try:
-            return msgspec.json.decode(answer, type=result)
+            return read_carried(answer, result)
         except (msgspec.DecodeError, RecursionError) as error:
             raise AnswerError(None, f"the client's answer to {method} does not fit: {error}") from None
 

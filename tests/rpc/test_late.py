@@ -36,6 +36,11 @@ async def test_a_request(peer: Local) -> None:
     assert answer["result"] == {"uri": "file:///a", "range": {"start": place, "end": place}}
 
 
+async def test_half_of_a_surrogate_pair(peer: Local) -> None:
+    answer = await peer.call("textDocument/definition", {**PLACE, "textDocument": {"uri": "file:///\ud83d"}})
+    assert answer["result"]["uri"] == "file:///\ufffd"
+
+
 async def test_the_order_holds_while_pygls_is_loaded(server: Tiny, peer: Local) -> None:
     peer.send(
         notification("textDocument/didSave", {"textDocument": {"uri": "file:///1"}}),

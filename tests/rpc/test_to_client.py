@@ -90,6 +90,17 @@ async def test_an_answer_that_is_none(server: Tiny, peer: Local, response: Any, 
     assert (caught.value.code, caught.value.data) == (code, data)
 
 
+async def test_half_of_a_surrogate_pair_in_an_answer(server: Tiny, peer: Local) -> None:
+    """JavaScript cuts strings anywhere."""
+    result = {"summary": "cut \ud83d", "stopReason": "stop"}
+    answer = await answer_of(server, peer, {"result": result}, SummarizeResult)
+    assert answer.summary == "cut \ufffd"
+    peer.came.clear()
+    with pytest.raises(AnswerError) as caught:
+        await answer_of(server, peer, {"error": {"code": 429, "message": "cut \ud83d", "data": {"retryAfterMs": 5}}})
+    assert (caught.value.message, caught.value.data) == ("cut \ufffd", {"retryAfterMs": 5})
+
+
 async def test_an_answer_past_the_limit() -> None:
     server = Tiny(max_message=100_000)
     async with connected(server) as peer:

@@ -10,6 +10,7 @@ import pytest
 from pid.adapters.anthropic import AnthropicSummarizer
 from pid.adapters.counting import CountingProcess
 from pid.core.overlay import Planned
+from pid.errors import SummarizerUnavailable
 from pid.protocol import CreateParams, SettingsUpdate
 from tests import anthropic_server as api
 from tests.anthropic_server import AnthropicServer, Reply
@@ -271,6 +272,22 @@ async def test_after_three_failures_none_starts_until_the_branch_changes(tmp_pat
         await quiet(resident)
         assert states(told)[-1] == "completed"
         await store.close_all()
+
+
+async def test_a_summarizer_that_is_not_there_is_told_as_failed_and_then_left_alone(store, told, caplog):
+    resident = await store.create(CreateParams(cwd="/p"))
+    resident.session.set_settings(SettingsUpdate(summarizer="nobody"), AUTO)
+    await converse(resident, 8)
+    for _ in range(6):
+        await say(resident, user("more"))
+        await quiet(resident)
+    ends = [notice for notice in told.of("session/compaction") if notice.state in ENDS]
+    assert [(notice.state, notice.error.kind) for notice in ends] == [("failed", "summarizerUnavailable")] * 3
+    assert "by itself" in ends[-1].error.message
+    assert len(caplog.records) == 1
+    with pytest.raises(SummarizerUnavailable):
+        await resident.compactor.compact(params())
+    assert len(states(told)) == 6, "what somebody asks for is refused, not begun"
 
 
 async def move_and_look(resident, entry_id):
