@@ -220,5 +220,6 @@ class DidChangeNotice(Wire):
     name: str | None = None  #: The new name, if it changed; empty if it was cleared.
     added: list[TreeNode]  #: New nodes, a parent before its children.
     changed: list[TreeNode]  #: Nodes of which something changed, such as the label.
-    truncated: bool | None = None  #: True if there are more than 1,000: ask `session/getTree` with `since`.
+    #: True if there are more than 1,000, or they cannot be read: ask `session/getTree` with `since`.
+    truncated: bool | None = None
     cause: ChangeCause  #: What made the change.

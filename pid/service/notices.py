@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from pid.errors import PidError
 from pid.protocol import MAX_CHANGED_NODES, DidChangeNotice, ListChangedNotice
 from pid.service.answers_tree import nodes_of
 from pid.service.changes import Changed
@@ -20,6 +21,10 @@ def tell_change(session: Session, change: Changed | None) -> None:
     touched = change.touched[:MAX_CHANGED_NODES]
     rows = change.rows[: MAX_CHANGED_NODES - len(touched)]
     truncated = len(rows) + len(touched) < len(change.rows) + len(change.touched)
+    try:
+        added, changed = nodes_of(session, rows), nodes_of(session, touched)
+    except PidError:  # the file cannot be read now: who asks for the nodes is told why
+        added, changed, truncated = [], [], True
     outlet.send(
         _METHOD,
         DidChangeNotice(
@@ -29,8 +34,8 @@ def tell_change(session: Session, change: Changed | None) -> None:
             leaf_id=change.leaf_id,
             previous_leaf_id=change.previous_leaf_id,
             name=change.name,
-            added=nodes_of(session, rows),
-            changed=nodes_of(session, touched),
+            added=added,
+            changed=changed,
             truncated=truncated or None,
             cause=change.cause,
         ),

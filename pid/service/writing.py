@@ -311,8 +311,8 @@ class WriteOrder:
             if write.done.done():
                 continue
             if write.error is not None:
-                tell_change(self.session, change)  # there is no answer that it could follow
                 write.done.set_exception(write.error)
+                tell_change(self.session, change)  # there is no result that it could follow
             elif write.planned is not None:
                 write.done.set_result(Written(write.planned, self.session.revision, change))
 

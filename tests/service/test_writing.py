@@ -170,6 +170,30 @@ async def test_a_full_disk_fails_the_group_and_a_retry_works(resident, monkeypat
     assert (written.planned.duplicate, written.revision) == (False, 2)
 
 
+@pytest.mark.parametrize("what", ["is cut", "is gone", "cannot be read"])
+async def test_each_write_is_answered_when_the_medium_goes_away_at_the_sync(resident, told, monkeypatch, what):
+    path = str(resident.session.journal.path)
+
+    def fail(*_, **__):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    def go_away(fd):
+        match what:
+            case "is cut":
+                os.truncate(path, 10)
+            case "is gone":
+                os.unlink(path)
+            case _:
+                monkeypatch.setattr(journal_module.os, "pread", fail)
+        fail()
+
+    monkeypatch.setattr(journal_module, "_sync", go_away)
+    async with asyncio.timeout(10):
+        found = await asyncio.gather(*(append(resident, user(id=f"n{n}")) for n in range(3)), return_exceptions=True)
+    assert [type(error) for error in found] == [WriteFailed] * 3
+    assert all(change.truncated or change.added for change in told.of("session/didChange"))
+
+
 async def test_after_a_failed_sync_a_retry_syncs_before_it_answers(resident, told, monkeypatch):
     def broken(fd):
         raise OSError(errno.EIO, os.strerror(errno.EIO))

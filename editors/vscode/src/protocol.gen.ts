@@ -695,7 +695,7 @@ export interface DidChangeNotice {
   added: TreeNode[];
   /** Nodes of which something changed, such as the label. */
   changed: TreeNode[];
-  /** True if there are more than 1,000: ask `session/getTree` with `since`. */
+  /** True if there are more than 1,000, or they cannot be read: ask `session/getTree` with `since`. */
   truncated?: boolean | null;
   /** What made the change. */
   cause: ChangeCause;

@@ -413,7 +413,7 @@
 ---@field name? string The new name, if it changed; empty if it was cleared.
 ---@field added pid.TreeNode[] New nodes, a parent before its children.
 ---@field changed pid.TreeNode[] Nodes of which something changed, such as the label.
----@field truncated? boolean True if there are more than 1,000: ask `session/getTree` with `since`.
+---@field truncated? boolean True if there are more than 1,000, or they cannot be read: ask `session/getTree` with `since`.
 ---@field cause pid.ChangeCause What made the change.
 
 ---The file was lost: the handle answers 1006 until the session is opened again.
