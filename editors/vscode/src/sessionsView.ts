@@ -121,16 +121,25 @@ export class SessionsView implements vscode.TreeDataProvider<Element>, vscode.Di
     this.changed.fire(undefined);
   }
 
+  /** Those whose sessions are shown; none: sessions of all directories. */
+  private folders(): readonly vscode.WorkspaceFolder[] {
+    return this.showsAll ? [] : configuration.folders();
+  }
+
   async getChildren(element?: Element): Promise<Element[]> {
     if (element && element.kind !== "folder") {
       return [];
     }
-    const folders = this.showsAll ? [] : configuration.folders();
+    const folders = this.folders();
     if (!element && folders.length > 1) {
       return folders.map((folder) => ({ kind: "folder", cwd: folder.uri.fsPath, name: folder.name }));
     }
     try {
       const list = await this.listing(element?.cwd ?? folders[0]?.uri.fsPath);
+      // VS Code does not ask again while an answer is pending, and a window's folders may come late.
+      if (!element && this.folders().length !== folders.length) {
+        return await this.getChildren();
+      }
       this.watch(list.sessions);
       this.tellTotal(list);
       const rows: Element[] = list.sessions.map((info) => ({ kind: "session", info }));

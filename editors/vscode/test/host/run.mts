@@ -58,5 +58,5 @@ const place = Place.make();
 try {
   process.exitCode = await main(place);
 } finally {
-  place.remove();
+  await place.end();
 }

@@ -7,7 +7,7 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, wr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { python, root } from "./packages.mts";
-import { alive } from "./processes.mts";
+import { alive, eventually } from "./processes.mts";
 import { SessionFile, sessionFolder } from "./sessionFile.mts";
 
 /** A folder that a window opens, and its session files. */
@@ -82,6 +82,13 @@ export class Place {
 
   runningDaemons(): number[] {
     return this.daemons().filter(alive);
+  }
+
+  /** Waits for the daemons, which end with their windows and write their log until then; then removes all of it. */
+  async end(): Promise<void> {
+    const none = (count: number) => count === 0;
+    await eventually(() => this.runningDaemons().length, none, "their end", 5_000).catch(() => undefined);
+    this.remove();
   }
 
   remove(): void {

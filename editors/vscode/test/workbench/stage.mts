@@ -66,7 +66,7 @@ class Stage {
     await this.browser.close();
     await Promise.all(this.servers.map((server) => server.stop()));
     await this.api.stop();
-    this.place.remove();
+    await this.place.end();
   }
 }
 
