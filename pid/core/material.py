@@ -47,9 +47,13 @@ class Material:
         self.extract.add(entry_id, message)
         if in_turn_head:
             self.turn_extract.add(entry_id, message)
-        self._uses.update(uses_of(message))
+        self.use(message)
         if text := request_text(message):
             self.request = Request(entry_id, cut_request(text, entry_id))
+
+    def use(self, message: Message) -> None:
+        """Takes in the files that a message names, and nothing else of it."""
+        self._uses.update(uses_of(message))
 
     def keep(self, message: Message) -> None:
         """Takes notice of a message that stays in the context."""

@@ -159,16 +159,47 @@ def task(
 ) -> Task:
     """The task of summarising these parts of a conversation, in as few requests as fit the capacity."""
     empty = Task(purpose, ("",), max_tokens, None, instructions)
-    question = empty.request(0)
-    room = int((capacity.window - max_tokens) * _MARGIN) - tokens(question.system + question.prompt + _UPDATE)
+    room = _room(empty, capacity, tokens)
     notes = tokens(earlier or "")
     if sum(size for _, size in parts) + notes <= room:
         return replace(empty, pieces=("\n\n".join(part for part, _ in parts),), earlier=earlier)
     if earlier and notes > room // 2:
         parts = [(f"[Earlier summary]: {earlier}", notes), *parts]
         earlier, notes = None, 0
-    limit = max(_LEAST_PIECE, room - max(max_tokens, notes))
-    return replace(empty, pieces=tuple(pieces(parts, limit, tokens)), earlier=earlier)
+    return replace(empty, pieces=tuple(pieces(parts, _limit(room, max_tokens, notes), tokens)), earlier=earlier)
+
+
+def reckoned(
+    purpose: Purpose,
+    size: int,
+    capacity: Capacity,
+    tokens: Tokens,
+    *,
+    max_tokens: int,
+    earlier: str | None = None,
+    instructions: str | None = None,
+) -> tuple[int, int]:
+    """About how many requests `task` would make of parts with so many tokens together, and their tokens in all."""
+    empty = Task(purpose, ("",), max_tokens, earlier, instructions)
+    room, notes = _room(empty, capacity, tokens), tokens(earlier or "")
+    fits = size + notes <= room
+    count = 1 if fits else -(-(size + notes) // _limit(room, max_tokens, 0 if notes > room // 2 else notes))
+    return count, size + notes + count * _question(empty, tokens)
+
+
+def _room(empty: Task, capacity: Capacity, tokens: Tokens) -> int:
+    """The tokens that parts and notes may take in one request."""
+    return int((capacity.window - empty.max_tokens) * _MARGIN) - _question(empty, tokens)
+
+
+def _question(empty: Task, tokens: Tokens) -> int:
+    question = replace(empty, earlier=None).request(0)
+    return tokens(question.system + question.prompt + _UPDATE)
+
+
+def _limit(room: int, max_tokens: int, notes: int) -> int:
+    """The tokens of a piece where there are several: the notes on those before it stand beside it."""
+    return max(_LEAST_PIECE, room - max(max_tokens, notes))
 
 
 def pieces(parts: Iterable[Part], limit: int, tokens: Tokens) -> Iterator[str]:

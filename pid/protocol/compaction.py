@@ -66,7 +66,7 @@ class CompactionPlan(Wire):
     tokens_before: Count  #: The context now.
     tokens_after: Count  #: An estimate: with a summary of 4,000 tokens, or of half of what it replaces.
     details: FileDetails  #: Files that the summary would list.
-    request_count: Count  #: Requests that a summarizer would get.
+    request_count: Count  #: Requests that a summarizer would get; an estimate without `includeRequests`.
     request_tokens: Count  #: Their size, an estimate.
     requests: list[SummaryRequest] | None = None  #: With `includeRequests`.
 

@@ -45,7 +45,7 @@ from pid.protocol import (
     Usage,
 )
 from pid.service.aside import aside
-from pid.service.drafts import Draft, draft_of
+from pid.service.drafts import Draft, MakeDraft, draft_of, outline_of
 from pid.service.gauge import Asked, Gauge
 from pid.service.notices import tell_change
 from pid.service.session import Session
@@ -130,9 +130,12 @@ class Compactor:
         """What a compaction would do. Raises `NothingToCompact`, `LeafConflict`, `SummarizerUnavailable`."""
         chosen = self._chosen(params.summarizer)
         self._check_leaf(params)
-        found = await self._drafted(params, for_model=True)
         capacity = chosen[0].capacity if chosen[0] else DEFAULT_CAPACITY
-        return await self.aside(lambda bodies: found.preview(capacity, requests=params.include_requests))
+        if params.include_requests:
+            found = await self._drafted(params, partial(draft_of, for_model=True))
+            return await self.aside(lambda bodies: found.preview(capacity))
+        found = await self._drafted(params, outline_of)
+        return await self.aside(lambda bodies: found.outline(capacity))
 
     async def compact(
         self, params: CompactParams, progress: Progress | None = None, later: Later = lambda action: action()
@@ -277,7 +280,7 @@ class Compactor:
 
     async def _compacted(self, running: Running, params: CompactParams, later: Later) -> CompactionResult:
         chosen = self._chosen(params.summarizer)
-        found = await self._drafted(params, for_model=chosen[0] is not None)
+        found = await self._drafted(params, partial(draft_of, for_model=chosen[0] is not None))
         text, name, spent = await self._written(running, params, found, chosen)
         raw = orjson.dumps(found.entry(text, spent.usage, self.session.around.now()))
         usage = None if spent.usage is None else msgspec.convert(spent.usage, Usage)
@@ -306,7 +309,7 @@ class Compactor:
             message = f"The leaf is {session.leaf_id}, and {expected} was expected."
             raise LeafConflict(message, currentLeafId=session.leaf_id)
 
-    async def _drafted(self, params: CompactParams, *, for_model: bool) -> Draft:
+    async def _drafted(self, params: CompactParams, make_draft: MakeDraft) -> Draft:
         session = self.session
         leaf, tree = session.leaf, session.tree
         asked = Asked(reserve=params.reserve_tokens, keep=params.keep_recent_tokens)
@@ -314,7 +317,7 @@ class Compactor:
 
         def make(bodies: Bodies) -> Draft:
             snapshot = self.gauge.snapshot(leaf, bodies, asked)
-            return draft_of(tree, snapshot, overflow, params.instructions, for_model=for_model)
+            return make_draft(tree, snapshot, overflow, params.instructions)
 
         found = await self.aside(make)
         self.gauge.note(found.snapshot, found.filled)

@@ -3,27 +3,33 @@
 A draft is made in a thread, from a snapshot, and changes nothing; a long history is streamed through it.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pid.core import extractive
 from pid.core.compaction import Plan, left_rows, plan, system_message
-from pid.core.context import Bodies
+from pid.core.context import Bodies, messages_in_effect
 from pid.core.files import NO_FILES, merged, recorded
 from pid.core.material import Material
-from pid.core.prompts import Capacity, Part, Purpose, Task, newest_parts, task
+from pid.core.prompts import Capacity, Part, Purpose, Task, newest_parts, reckoned, task
 from pid.core.speech import Entry
 from pid.core.summary import Summary
+from pid.core.transcript import RESULT_UNITS
 from pid.core.tree import Tree
 from pid.core.usage import Fill, fill
 from pid.entries import Kind, read_body
 from pid.errors import NothingToCompact
 from pid.protocol import CompactionPlan, FileDetails, Overflow, SummaryRequest
 from pid.service.gauge import Snapshot
+from pid.service.session import SLICE_ROWS
 
 _LATER_NOTES: Final = "(the notes on the pieces before this one)"
 _FILE_KINDS: Final = frozenset({Kind.COMPACTION, Kind.BRANCH_SUMMARY})
+_BESIDE: Final = 500
+"""Bytes of a line beside its text: ids, times, usage, signatures."""
+_CALL_MARKS: Final = (b'"toolCall"', b'"nestedCalls"', b"\\u00")
+"""What stands in a message that calls tools; the last, for a letter may be written as an escape."""
 Make = Callable[[Capacity], Task]
 
 
@@ -104,9 +110,43 @@ class Draft:
             **system,
         }
 
-    def preview(self, capacity: Capacity, *, requests: bool) -> CompactionPlan:
+    def preview(self, capacity: Capacity) -> CompactionPlan:
         """The plan as clients see it, with the requests that a summarizer of this capacity would get."""
         sent = [request for make in self.tasks() for request in requests_of(make(capacity))]
+        return self._shown(len(sent), sum(self.tokens(request.system + request.prompt) for request in sent), sent)
+
+    def outline(self, capacity: Capacity) -> CompactionPlan:
+        """The plan as clients see it, of a draft that read nothing but the files: how much a summarizer of this
+        capacity would get is reckoned from the sizes of the entries.
+        """
+        found = [
+            reckoned(
+                purpose,
+                self._weight(rows),
+                capacity,
+                self.tokens,
+                max_tokens=capacity.reply(self.snapshot.limits.reserve, purpose),
+                earlier=notes or None,
+                instructions=self.instructions,
+            )
+            for purpose, rows, notes in self._purposes()
+        ]
+        return self._shown(sum(count for count, _ in found), sum(tokens for _, tokens in found), None)
+
+    def _purposes(self) -> Iterator[tuple[Purpose, Sequence[int], str]]:
+        if self.plan.history:
+            yield "history", self.plan.history, self.material.notes
+        if self.plan.turn_head:
+            yield "turnPrefix", self.plan.turn_head, ""
+
+    def _weight(self, rows: Sequence[int]) -> int:
+        """The tokens of rows in a transcript, which shortens results, at the rate of all that is summarised."""
+        kinds = self.tree.kinds
+        sizes = {row: max(0, self.tree.sizes[row] - _BESIDE) for row in (*self.plan.history, *self.plan.turn_head)}
+        told = sum(min(sizes[row], RESULT_UNITS) if kinds[row] == Kind.TOOL_RESULT else sizes[row] for row in rows)
+        return self.replaced * told // max(1, sum(sizes.values()))
+
+    def _shown(self, count: int, tokens: int, requests: list[SummaryRequest] | None) -> CompactionPlan:
         ids, found = self.tree.ids, self.plan
         return CompactionPlan(
             first_kept_entry_id=self.first_kept_id,
@@ -119,10 +159,14 @@ class Draft:
             tokens_before=found.tokens_before,
             tokens_after=found.tokens_after,
             details=self.material.files,
-            request_count=len(sent),
-            request_tokens=sum(self.tokens(request.system + request.prompt) for request in sent),
-            requests=sent if requests else None,
+            request_count=count,
+            request_tokens=tokens,
+            requests=requests,
         )
+
+
+MakeDraft = Callable[[Tree, Snapshot, Overflow | None, str | None], Draft]
+"""Makes a draft from a snapshot; what is asked of an overflow, and the instructions, come with it."""
 
 
 def details_of(files: FileDetails) -> dict[str, list[str]]:
@@ -139,19 +183,44 @@ def draft_of(
     tree: Tree, snapshot: Snapshot, overflow: Overflow | None, instructions: str | None, *, for_model: bool
 ) -> Draft:
     """The draft of a compaction; unless it is `for_model`, there are no tasks. Raises `NothingToCompact`."""
-    speech = snapshot.speech
-    filled = snapshot.known or fill(speech, snapshot.estimator, snapshot.limits.overhead)
-    found = plan(speech, snapshot.estimator, snapshot.limits, overflow, filled)
-    earlier = str(speech[0].messages[-1].get("summary") or "") if found.begin else ""
-    files = _recorded(tree, snapshot.bodies, found.rows[: found.cut])
-    material = Material(snapshot.estimator.text, earlier, files, transcribed=for_model)
+    draft = _planned(tree, snapshot, overflow, instructions, transcribed=for_model)
+    speech, found, material = snapshot.speech, draft.plan, draft.material
     _take_in(material, tree, speech.stream(found.begin, found.turn_start), in_turn_head=False)
     _take_in(material, tree, speech.stream(found.turn_start, found.cut), in_turn_head=True)
     for part in speech.stream(found.cut, len(found.rows)):
         for entry in part:
             for message in entry.messages:
                 material.keep(message)
-    return Draft(tree, snapshot, filled, found, material, system_message(speech), instructions)
+    return replace(draft, system=system_message(speech))
+
+
+def outline_of(tree: Tree, snapshot: Snapshot, overflow: Overflow | None, instructions: str | None) -> Draft:
+    """The draft of a compaction for an outline: of what is summarised, only calls of tools are read, for their files.
+
+    Raises `NothingToCompact`.
+    """
+    draft = _planned(tree, snapshot, overflow, instructions, transcribed=False)
+    rows, effect = [*draft.plan.history, *draft.plan.turn_head], snapshot.effect
+    for first in range(0, len(rows), SLICE_ROWS):
+        part = rows[first : first + SLICE_ROWS]
+        for _, message in messages_in_effect(tree, effect, part, snapshot.bodies(part), []):
+            raw = bytes(message)
+            if any(mark in raw for mark in _CALL_MARKS):
+                draft.material.use(read_body(raw))
+    return draft
+
+
+def _planned(
+    tree: Tree, snapshot: Snapshot, overflow: Overflow | None, instructions: str | None, *, transcribed: bool
+) -> Draft:
+    """The draft as far as the plan goes. Raises `NothingToCompact`."""
+    speech = snapshot.speech
+    filled = snapshot.known or fill(speech, snapshot.estimator, snapshot.limits.overhead)
+    found = plan(speech, snapshot.estimator, snapshot.limits, overflow, filled)
+    earlier = str(speech[0].messages[-1].get("summary") or "") if found.begin else ""
+    files = _recorded(tree, snapshot.bodies, found.rows[: found.cut])
+    material = Material(snapshot.estimator.text, earlier, files, transcribed=transcribed)
+    return Draft(tree, snapshot, filled, found, material, None, instructions)
 
 
 def _take_in(material: Material, tree: Tree, parts: Iterable[list[Entry]], *, in_turn_head: bool) -> None:

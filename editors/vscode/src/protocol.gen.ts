@@ -361,7 +361,7 @@ export interface CompactionPlan {
   tokensAfter: number;
   /** Files that the summary would list. */
   details: FileDetails;
-  /** Requests that a summarizer would get. */
+  /** Requests that a summarizer would get; an estimate without `includeRequests`. */
   requestCount: number;
   /** Their size, an estimate. */
   requestTokens: number;

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from pid.adapters.anthropic import AnthropicSummarizer
@@ -207,6 +208,23 @@ async def test_damaged_entries_are_passed_over(resident, store, tmp_path, told):
     result = await other.compactor.compact(params(summarizer="extractive"))
     assert "do 0" in result.summary
     assert damaged.read_bytes().startswith(b"".join(lines))
+
+
+# What a plan costs
+
+
+async def test_a_plan_without_its_requests_says_the_same_and_reckons_them(resident):
+    call = {"type": "toolCall", "id": "c1", "name": "write", "arguments": {"path": "/made.py"}}
+    await converse(resident, 6)
+    await append(resident, assistant("", content=[call], stopReason="toolUse"))
+    await converse(resident, 12)
+    outline = await resident.compactor.preview(PreviewParams(session_id="s"))
+    whole = await resident.compactor.preview(PreviewParams(session_id="s", include_requests=True))
+    assert outline.details.modified_files == ["/made.py"]
+    assert outline.requests is None
+    reckoned = {"requests": whole.requests, "request_tokens": whole.request_tokens}
+    assert msgspec.structs.replace(outline, **reckoned) == whole
+    assert whole.request_tokens / 2 < outline.request_tokens < whole.request_tokens * 2
 
 
 # What does not fit

@@ -1,3 +1,4 @@
+import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import { branched, opened, TREE } from "./sample.mts";
 import { pictures, stage } from "./stage.mts";
@@ -18,5 +19,32 @@ describe("the documents", () => {
 
     await window.run("pid: Show the System Prompt");
     await window.editorShows(project.folder);
+  });
+});
+
+describe("a session file in the editor", () => {
+  it("has an outline, problems, hovers, and lenses that move the leaf", async () => {
+    const project = stage.place.project();
+    const file = branched(project);
+    appendFileSync(file.path, '{"type":"message","id":"torn\n');
+    const window = await opened(project, "Mend the parser");
+    await window.openFile(file.path);
+
+    const lens = window.page.locator(".codelens-decoration a").filter({ hasText: "Move the leaf here" });
+    await lens.first().waitFor();
+    await window.run("Explorer: Focus on Outline View");
+    await window.page.locator(".outline-tree .monaco-list-row").filter({ hasText: "Then guard it." }).waitFor();
+    await window.run("Problems: Focus on Problems View");
+    await window.page.locator(".markers-panel .monaco-list-row").filter({ hasText: "JSON" }).first().waitFor();
+
+    await window.page.locator(".editor-instance .view-line").nth(2).click();
+    await window.run("Show or Focus Hover");
+    await window.page.locator(".monaco-hover:visible").filter({ hasText: "Why does the parser fail" }).waitFor();
+    await window.screenshot(join(pictures, "session-file.png"));
+    await window.page.keyboard.press("Escape");
+
+    await lens.first().click();
+    await window.container("Sessions");
+    await window.row(TREE, "Why does the parser fail").and(window.view(TREE).locator(".selected")).waitFor();
   });
 });

@@ -46,6 +46,23 @@ export class Window {
     return this.page.screenshot({ path });
   }
 
+  /** Opens a file by its whole path. */
+  async openFile(path: string): Promise<void> {
+    const row = this.quickRow(path.slice(path.lastIndexOf("/") + 1)).first();
+    await eventually(
+      async () => {
+        await this.page.keyboard.press("Escape");
+        await this.page.keyboard.press("Control+P");
+        await this.quickInput.fill(path);
+        return await isSoon(row);
+      },
+      Boolean,
+      `${path} in the list of files`,
+      OPENING_MS,
+    );
+    await row.click();
+  }
+
   // The palette and quick picks
 
   /** Runs a command of the palette by its title. */

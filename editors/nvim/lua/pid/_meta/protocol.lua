@@ -212,7 +212,7 @@
 ---@field tokensBefore integer The context now.
 ---@field tokensAfter integer An estimate: with a summary of 4,000 tokens, or of half of what it replaces.
 ---@field details pid.FileDetails Files that the summary would list.
----@field requestCount integer Requests that a summarizer would get.
+---@field requestCount integer Requests that a summarizer would get; an estimate without `includeRequests`.
 ---@field requestTokens integer Their size, an estimate.
 ---@field requests? pid.SummaryRequest[] With `includeRequests`.
 
