@@ -1,5 +1,6 @@
 import { appendFileSync } from "node:fs";
 import { join } from "node:path";
+import { eventually } from "./processes.mts";
 import { branched, opened, TREE } from "./sample.mts";
 import { pictures, stage } from "./stage.mts";
 
@@ -43,8 +44,12 @@ describe("a session file in the editor", () => {
     await window.screenshot(join(pictures, "session-file.png"));
     await window.page.keyboard.press("Escape");
 
-    await lens.first().click();
+    await lens.filter({ hasText: "(assistant)" }).first().click();
     await window.container("Sessions");
-    await window.row(TREE, "Why does the parser fail").and(window.view(TREE).locator(".selected")).waitFor();
+    const isLeaf = () =>
+      window
+        .rows(TREE)
+        .then((rows) => rows.some(({ label, aria }) => label.startsWith("Because") && aria.includes("the leaf")));
+    await eventually(isLeaf, Boolean, "the leaf at the first answer");
   });
 });
