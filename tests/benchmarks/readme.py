@@ -15,8 +15,8 @@ LARGE, MIDDLE, MANY = "linear-100000", "linear-10000", "2000 sessions"
 LEGEND = (
     "Measured on {date} by `python -m tests.benchmarks`: {processor}, {processors} processors; medians of all runs. "
     "pid is timed at the other end of its pipes. pi is its library, timed inside its own process, or its RPC mode for "
-    "what only that has. The floor is the least that the same work can take from Python: a bare asyncio loop under the same "
-    "client, or the write and the sync alone."
+    "what only that has. The floor is the least that the same work can take from Python: a bare asyncio loop under the "
+    "same client, or the write and the sync alone."
 )
 
 
