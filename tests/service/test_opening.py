@@ -10,7 +10,7 @@ import pytest
 
 from pid.errors import EntryNotFound, ReadFailed, SessionNotFound, WriteFailed
 from pid.protocol import CreateParams
-from tests.service.daemon import append, make_store, open_path, user
+from tests.service.daemon import append, open_path, user
 
 pytestmark = pytest.mark.anyio
 
@@ -25,13 +25,6 @@ def session_file(path, *texts, **header):
         lines.append(user(text, id=f"u{number}", parentId=parent, timestamp=TIME))
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return path
-
-
-@pytest.fixture
-async def store(tmp_path):
-    store = make_store(tmp_path)
-    yield store
-    await store.close_all()
 
 
 async def test_another_opening_that_fails_fails_alone(store, tmp_path):

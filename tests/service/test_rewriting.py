@@ -14,7 +14,7 @@ from pid.adapters import replacing as replacing_module
 from pid.errors import SessionChangedOnDisk, WriteFailed
 from pid.protocol import ForkParams
 from pid.service.forking import fork
-from tests.service.daemon import Told, append, make_store, open_path, user
+from tests.service.daemon import append, make_store, open_path, user
 
 pytestmark = pytest.mark.anyio
 
@@ -39,18 +39,6 @@ def file_of(path, *lines, end=b"\n"):
 def tree_of(session):
     tree = session.tree
     return list(zip(tree.ids, tree.parents, tree.kinds, tree.times, strict=True))
-
-
-@pytest.fixture
-def told():
-    return Told()
-
-
-@pytest.fixture
-async def store(tmp_path, told):
-    store = make_store(tmp_path, told)
-    yield store
-    await store.close_all()
 
 
 @pytest.fixture

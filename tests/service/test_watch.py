@@ -15,7 +15,7 @@ from pid.protocol import CreateParams, SettingsUpdate
 from tests import anthropic_server as api
 from tests.anthropic_server import AnthropicServer, Reply
 from tests.service.compaction.steps import ENDS, assistant, converse, entries, params, states
-from tests.service.daemon import Told, append, make_store, move, open_path, user
+from tests.service.daemon import append, make_store, move, open_path, user
 
 pytestmark = pytest.mark.anyio
 
@@ -28,18 +28,6 @@ AUTO = SettingsUpdate(
     token_estimator="chars4",
     summarizer="extractive",
 )
-
-
-@pytest.fixture
-def told():
-    return Told()
-
-
-@pytest.fixture
-async def store(tmp_path, told):
-    store = make_store(tmp_path, told)
-    yield store
-    await store.close_all()
 
 
 async def say(resident, *said, wanted=False, **where):

@@ -19,21 +19,9 @@ from pid.errors import (
 )
 from pid.protocol import CreateParams, SettingsUpdate
 from pid.service import writing
-from tests.service.daemon import Told, append, make_store, move, open_path, user
+from tests.service.daemon import append, make_store, move, open_path, user
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def told():
-    return Told()
-
-
-@pytest.fixture
-async def store(tmp_path, told):
-    store = make_store(tmp_path, told)
-    yield store
-    await store.close_all()
 
 
 @pytest.fixture

@@ -8,12 +8,7 @@ from pid.adapters.anthropic import AnthropicSummarizer
 from pid.protocol import CreateParams
 from tests.anthropic_server import AnthropicServer
 from tests.service.compaction.steps import SETTINGS, converse
-from tests.service.daemon import Told, make_store
-
-
-@pytest.fixture
-def told():
-    return Told()
+from tests.service.daemon import make_store
 
 
 @pytest.fixture
