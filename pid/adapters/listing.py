@@ -13,13 +13,12 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from pid.adapters.journal import Journal
-from pid.adapters.listing_index import Known, ListingIndex, look_of
+from pid.adapters.listing_index import Known, ListingIndex
+from pid.adapters.looks import is_settled, look_of
 from pid.core.skim import Skim, Skimmed
 from pid.errors import PidError
 
 ENDING: Final = ".jsonl"
-_DOUBTFUL_NS: Final = 2_000_000_000
-"""A file read sooner than this after its last change is read again: some file systems count whole seconds."""
 
 Tell = Callable[[int, int], None]
 """Is told how many files of how many are done, again for each slice of a large one; may raise to stop."""
@@ -89,8 +88,7 @@ class Lister:
 
 def _holds(known: Known, status: os.stat_result) -> bool:
     """Whether what was read of a file is what it holds."""
-    changed_ns = max(status.st_mtime_ns, status.st_ctime_ns)
-    return known.look == look_of(status) and changed_ns + _DOUBTFUL_NS < known.read_ns
+    return known.look == look_of(status) and is_settled(known.look, known.read_ns)
 
 
 def _files(directory: str) -> Iterator[tuple[str, os.stat_result]]:

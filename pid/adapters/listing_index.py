@@ -15,6 +15,7 @@ from typing import Final
 
 import msgspec
 
+from pid.adapters.looks import Look
 from pid.core.skim import Skimmed
 
 logger = logging.getLogger(__name__)
@@ -35,7 +36,7 @@ class Known(msgspec.Struct, frozen=True, array_like=True):
     """
 
     found: Skimmed | None
-    look: tuple[int, int, int, int, int]
+    look: Look
     read_ns: int
     end: int
     mark: bytes
@@ -48,11 +49,6 @@ class _Content(msgspec.Struct, frozen=True, array_like=True):
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(_Content).decode
-
-
-def look_of(found: os.stat_result) -> tuple[int, int, int, int, int]:
-    """How a file looks from outside: device, inode, size, and when it and its metadata changed."""
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 class ListingIndex:

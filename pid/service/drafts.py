@@ -10,7 +10,7 @@ from typing import Any, Final
 from pid.core import extractive
 from pid.core.compaction import Plan, left_rows, plan, system_message
 from pid.core.context import Bodies, messages_in_effect
-from pid.core.files import NO_FILES, merged, recorded
+from pid.core.files import NO_FILES, merged, recorded, uses_of
 from pid.core.material import Material
 from pid.core.prompts import Capacity, Part, Purpose, Task, newest_parts, reckoned, task
 from pid.core.speech import Entry
@@ -21,15 +21,13 @@ from pid.core.usage import Fill, fill
 from pid.entries import Kind, read_body
 from pid.errors import NothingToCompact
 from pid.protocol import CompactionPlan, FileDetails, Overflow, SummaryRequest
+from pid.service.file_uses import FileUses
 from pid.service.gauge import Snapshot
-from pid.service.session import SLICE_ROWS
 
 _LATER_NOTES: Final = "(the notes on the pieces before this one)"
 _FILE_KINDS: Final = frozenset({Kind.COMPACTION, Kind.BRANCH_SUMMARY})
 _BESIDE: Final = 500
 """Bytes of a line beside its text: ids, times, usage, signatures."""
-_CALL_MARKS: Final = (b'"toolCall"', b'"nestedCalls"', b"\\u00")
-"""What stands in a message that calls tools; the last, for a letter may be written as an escape."""
 Make = Callable[[Capacity], Task]
 
 
@@ -119,32 +117,43 @@ class Draft:
         """The plan as clients see it, of a draft that read nothing but the files: how much a summarizer of this
         capacity would get is reckoned from the sizes of the entries.
         """
+        parts = list(self._parts())
         found = [
             reckoned(
                 purpose,
-                self._weight(rows),
+                weight,
                 capacity,
                 self.tokens,
                 max_tokens=capacity.reply(self.snapshot.limits.reserve, purpose),
                 earlier=notes or None,
                 instructions=self.instructions,
             )
-            for purpose, rows, notes in self._purposes()
+            for (purpose, _, notes), weight in zip(parts, self._weights([rows for _, rows, _ in parts]), strict=True)
         ]
         return self._shown(sum(count for count, _ in found), sum(tokens for _, tokens in found), None)
 
-    def _purposes(self) -> Iterator[tuple[Purpose, Sequence[int], str]]:
+    def _parts(self) -> Iterator[tuple[Purpose, Sequence[int], str]]:
         if self.plan.history:
             yield "history", self.plan.history, self.material.notes
         if self.plan.turn_head:
             yield "turnPrefix", self.plan.turn_head, ""
 
-    def _weight(self, rows: Sequence[int]) -> int:
-        """The tokens of rows in a transcript, which shortens results, at the rate of all that is summarised."""
-        kinds = self.tree.kinds
-        sizes = {row: max(0, self.tree.sizes[row] - _BESIDE) for row in (*self.plan.history, *self.plan.turn_head)}
-        told = sum(min(sizes[row], RESULT_UNITS) if kinds[row] == Kind.TOOL_RESULT else sizes[row] for row in rows)
-        return self.replaced * told // max(1, sum(sizes.values()))
+    def _weights(self, parts: Sequence[Sequence[int]]) -> list[int]:
+        """The tokens of each part in a transcript, which shortens results, at the rate of all that is summarised."""
+        whole = [sum(self._text_bytes(rows)) for rows in parts]
+        cut = [
+            sum(size - RESULT_UNITS for size in self._text_bytes(self._results(rows), RESULT_UNITS)) for rows in parts
+        ]
+        return [self.replaced * (size - less) // max(1, sum(whole)) for size, less in zip(whole, cut, strict=True)]
+
+    def _results(self, rows: Sequence[int]) -> list[int]:
+        kinds, result = self.tree.kinds, int(Kind.TOOL_RESULT)
+        return [row for row in rows if kinds[row] == result]
+
+    def _text_bytes(self, rows: Sequence[int], above: int = 0) -> list[int]:
+        """About the bytes of text in the rows that have more than so many."""
+        beside, least = _BESIDE, _BESIDE + above
+        return [size - beside for size in map(self.tree.sizes.__getitem__, rows) if size > least]
 
     def _shown(self, count: int, tokens: int, requests: list[SummaryRequest] | None) -> CompactionPlan:
         ids, found = self.tree.ids, self.plan
@@ -194,19 +203,21 @@ def draft_of(
     return replace(draft, system=system_message(speech))
 
 
-def outline_of(tree: Tree, snapshot: Snapshot, overflow: Overflow | None, instructions: str | None) -> Draft:
-    """The draft of a compaction for an outline: of what is summarised, only calls of tools are read, for their files.
+def outline_of(
+    tree: Tree, snapshot: Snapshot, overflow: Overflow | None, instructions: str | None, *, uses: FileUses
+) -> Draft:
+    """The draft of a compaction for an outline: what is summarised is read for the files that its calls name alone.
 
     Raises `NothingToCompact`.
     """
     draft = _planned(tree, snapshot, overflow, instructions, transcribed=False)
-    rows, effect = [*draft.plan.history, *draft.plan.turn_head], snapshot.effect
-    for first in range(0, len(rows), SLICE_ROWS):
-        part = rows[first : first + SLICE_ROWS]
-        for _, message in messages_in_effect(tree, effect, part, snapshot.bodies(part), []):
-            raw = bytes(message)
-            if any(mark in raw for mark in _CALL_MARKS):
-                draft.material.use(read_body(raw))
+    effect, bodies, material = snapshot.effect, snapshot.bodies, draft.material
+    rows = [*draft.plan.history, *draft.plan.turn_head]
+    edited = [row for row in rows if row in effect.edits] if effect.edits else []
+    material.use(uses.of(tree, [row for row in rows if row not in effect.edits] if edited else rows, bodies))
+    for row in edited:
+        for _, message in messages_in_effect(tree, effect, [row], bodies([row]), []):
+            material.use(uses_of(read_body(bytes(message))))
     return draft
 
 

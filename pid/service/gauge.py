@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from pid.core.compaction import Limits, is_due
-from pid.core.context import Bodies, InEffect, entries_in_effect
+from pid.core.context import InEffect, entries_in_effect
 from pid.core.speech import Estimator, Speech, speech_of, speech_of_path
 from pid.core.tokens import Calibration, Size, TextsCounter, calibration_for
 from pid.core.tree import ROOT
 from pid.core.usage import Fill, estimator_for, fill, learned_overhead, reported
 from pid.entries import Kind
 from pid.protocol import ContextUsage
-from pid.service.aside import aside
+from pid.service.aside import Reader, aside
 from pid.service.session import Session
 
 _NEAR: Final = 64  # entries behind the last known fill that are added up instead of walking the context again
@@ -53,7 +53,7 @@ class Snapshot:
     speech: Speech
     estimator: Estimator
     limits: Limits
-    bodies: Bodies
+    bodies: Reader
     basis: Basis
     known: Fill | None
 
@@ -169,7 +169,7 @@ class Gauge:
 
     # In a thread
 
-    def snapshot(self, leaf: int, bodies: Bodies, asked: Asked = NOTHING_ASKED, *, counted: bool = True) -> Snapshot:
+    def snapshot(self, leaf: int, bodies: Reader, asked: Asked = NOTHING_ASKED, *, counted: bool = True) -> Snapshot:
         """A leaf with all that a plan needs; for a thread: it may read the whole context, and waits for counts."""
         tree, basis = self.session.tree, self._basis
         known = self._walked(leaf, basis)
@@ -193,7 +193,7 @@ class Gauge:
             return None
         return known.fill
 
-    def _walk(self, leaf: int, bodies: Bodies, counted: bool) -> Fill:
+    def _walk(self, leaf: int, bodies: Reader, counted: bool) -> Fill:
         found = self.snapshot(leaf, bodies, counted=counted)
         return fill(found.speech, found.estimator, found.limits.overhead)
 
