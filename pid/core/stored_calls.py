@@ -17,22 +17,22 @@ from pid.entries import MAX_DEPTH, read_body
 _ABSENT: Final = Raw(b"")
 _NOTHING: Final[list[Use]] = []
 
-_Arguments: Any = msgspec.defstruct("_Arguments", [(key, Any, None) for key in (*PATH_KEYS, "command")])
+_Arguments: Any = msgspec.defstruct("_Arguments", [(key, Any, None) for key in (*PATH_KEYS, "command")], gc=False)
 
 
-class _Block(msgspec.Struct):
+class _Block(msgspec.Struct, gc=False):
     type: Any = None
     name: Any = None
     arguments: _Arguments | None = None
 
 
-class _Message(msgspec.Struct, rename="camel"):
+class _Message(msgspec.Struct, rename="camel", gc=False):
     role: Any = None
     content: list[_Block] | str | None = None
     nested_calls: Raw = _ABSENT
 
 
-class _Entry(msgspec.Struct):
+class _Entry(msgspec.Struct, gc=False):
     message: _Message | None = None
 
 

@@ -44,7 +44,7 @@ from pid.protocol import (
     Usage,
 )
 from pid.service.aside import Reader, aside
-from pid.service.drafts import Draft, MakeDraft, draft_of, outline_of
+from pid.service.drafts import Draft, MakeDraft, ReadAhead, draft_of, outline_of, read_ahead
 from pid.service.file_uses import FileUses
 from pid.service.gauge import Asked, Gauge
 from pid.service.notices import tell_change
@@ -135,7 +135,7 @@ class Compactor:
         if params.include_requests:
             found = await self._drafted(params, partial(draft_of, for_model=True))
             return await self.aside(lambda bodies: found.preview(capacity))
-        found = await self._drafted(params, partial(outline_of, uses=self.uses))
+        found = await self._drafted(params, partial(outline_of, uses=self.uses), partial(read_ahead, self.uses))
         return await self.aside(lambda bodies: found.outline(capacity))
 
     async def compact(
@@ -310,14 +310,15 @@ class Compactor:
             message = f"The leaf is {session.leaf_id}, and {expected} was expected."
             raise LeafConflict(message, currentLeafId=session.leaf_id)
 
-    async def _drafted(self, params: CompactParams, make_draft: MakeDraft) -> Draft:
+    async def _drafted(self, params: CompactParams, make_draft: MakeDraft, ahead: ReadAhead | None = None) -> Draft:
         session = self.session
         leaf, tree = session.leaf, session.tree
         asked = Asked(reserve=params.reserve_tokens, keep=params.keep_recent_tokens)
         overflow = (params.overflow or Overflow()) if params.reason == "overflow" else None
 
         def make(bodies: Reader) -> Draft:
-            snapshot = self.gauge.snapshot(leaf, bodies, asked)
+            meanwhile = None if ahead is None else partial(ahead, tree, bodies)
+            snapshot = self.gauge.snapshot(leaf, bodies, asked, meanwhile=meanwhile)
             return make_draft(tree, snapshot, overflow, params.instructions)
 
         found = await self.aside(make)

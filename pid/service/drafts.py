@@ -5,11 +5,12 @@ A draft is made in a thread, from a snapshot, and changes nothing; a long histor
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate, takewhile
 from typing import Any, Final
 
 from pid.core import extractive
-from pid.core.compaction import Plan, left_rows, plan, system_message
-from pid.core.context import Bodies, messages_in_effect
+from pid.core.compaction import Limits, Plan, left_rows, plan, system_message
+from pid.core.context import Bodies, InEffect, messages_in_effect
 from pid.core.files import NO_FILES, merged, recorded, uses_of
 from pid.core.material import Material
 from pid.core.prompts import Capacity, Part, Purpose, Task, newest_parts, reckoned, task
@@ -21,6 +22,7 @@ from pid.core.usage import Fill, fill
 from pid.entries import Kind, read_body
 from pid.errors import NothingToCompact
 from pid.protocol import CompactionPlan, FileDetails, Overflow, SummaryRequest
+from pid.service.aside import Reader
 from pid.service.file_uses import FileUses
 from pid.service.gauge import Snapshot
 
@@ -219,6 +221,18 @@ def outline_of(
         for _, message in messages_in_effect(tree, effect, [row], bodies([row]), []):
             material.use(uses_of(read_body(bytes(message))))
     return draft
+
+
+_MOST_BYTES_A_TOKEN: Final = 8
+ReadAhead = Callable[[Tree, Reader, InEffect, Limits], None]
+"""Reads what a draft will need, before there is a plan."""
+
+
+def read_ahead(uses: FileUses, tree: Tree, reader: Reader, effect: InEffect, limits: Limits) -> None:
+    """Looks through what is so far back that hardly any plan keeps it, for the files that its calls name."""
+    newest_first = accumulate(map(tree.sizes.__getitem__, reversed(effect.rows)))
+    near = sum(1 for _ in takewhile(lambda size: size <= _MOST_BYTES_A_TOKEN * limits.keep, newest_first))
+    uses.of(tree, effect.rows[: len(effect.rows) - near], reader)
 
 
 def _planned(

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from itertools import compress
 from threading import Lock
 from typing import Final
+from weakref import ref
 
 from pid.adapters.looks import Look, is_settled, look_at
 from pid.adapters.memory import MemoryJournal
@@ -28,16 +29,17 @@ class FileUses:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._lock = Lock()
-        self._found = _Found(None, 0)
+        self._found: _Found | None = None
 
     def of(self, tree: Tree, rows: Sequence[int], reader: Reader) -> set[Use]:
         """How the calls of these rows use files, as they are stored. Raises what the reader raises."""
         with self._lock:
             look, now_ns = _look(reader), self._session.around.now() * _NS_PER_MS
-            if not self._found.holds(look):
-                self._found = _Found(look, now_ns)
-            self._found.read(tree, rows, reader)
-            return self._found.of(rows)
+            found = self._found
+            if found is None or not found.holds(look, reader):
+                found = self._found = _Found(look, now_ns, reader)
+            found.read(tree, rows, reader)
+            return found.of(rows)
 
 
 def _look(reader: Reader) -> Look | None:
@@ -50,9 +52,10 @@ def _look(reader: Reader) -> Look | None:
 
 
 class _Found:
-    """What was read of a file since it looked so; `now_ns` is when reading began (ns since 1970)."""
+    """What was read of a file since it looked so; `now_ns` is when `reader` began (ns since 1970)."""
 
-    def __init__(self, look: Look | None, now_ns: int) -> None:
+    def __init__(self, look: Look | None, now_ns: int, reader: Reader) -> None:
+        self._reader = ref(reader)
         self._look = look
         self._is_kept = look is not None and is_settled(look, now_ns)
         self._is_read = bytearray()  # by row
@@ -60,9 +63,9 @@ class _Found:
         self._uses = array("I")  # what each of `_rows` uses: places in `_known`
         self._known: dict[Use, int] = {}
 
-    def holds(self, look: Look | None) -> bool:
-        """Whether it is what a file holds that looks so."""
-        return self._is_kept and look == self._look
+    def holds(self, look: Look | None, reader: Reader) -> bool:
+        """Whether it is what a file holds that looks so; or was read for the work that still goes on."""
+        return self._reader() is reader or (self._is_kept and look == self._look)
 
     def of(self, rows: Sequence[int]) -> set[Use]:
         """The uses of these rows, which were read."""
@@ -80,14 +83,13 @@ class _Found:
         for first in range(0, len(fresh), SLICE_ROWS):
             part = fresh[first : first + SLICE_ROWS]
             for row, raw in zip(part, reader.stored(part), strict=True):
-                for use in _uses(kinds[row], row, raw, reader):
+                found = uses_in_line(raw)
+                for use in found if found is not None else _unusual(kinds[row], row, reader):
                     self._rows.append(row)
                     self._uses.append(self._known.setdefault(use, len(self._known)))
                 is_read[row] = True
 
 
-def _uses(kind: int, row: int, raw: bytes, reader: Reader) -> Sequence[Use]:
-    if (found := uses_in_line(raw)) is not None:
-        return found
+def _unusual(kind: int, row: int, reader: Reader) -> Sequence[Use]:
     [body] = reader((row,))
     return uses_in_body(kind, body) if body else ()

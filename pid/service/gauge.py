@@ -4,7 +4,7 @@ Nothing here waits for the tokenizer on the event loop: `glance` answers at once
 characters, or not at all; `usage` walks and counts in a thread.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import Final
@@ -169,12 +169,27 @@ class Gauge:
 
     # In a thread
 
-    def snapshot(self, leaf: int, bodies: Reader, asked: Asked = NOTHING_ASKED, *, counted: bool = True) -> Snapshot:
-        """A leaf with all that a plan needs; for a thread: it may read the whole context, and waits for counts."""
+    def snapshot(
+        self,
+        leaf: int,
+        bodies: Reader,
+        asked: Asked = NOTHING_ASKED,
+        *,
+        counted: bool = True,
+        meanwhile: Callable[[InEffect, Limits], None] | None = None,
+    ) -> Snapshot:
+        """A leaf with all that a plan needs; for a thread: it may read the whole context, and waits for counts.
+
+        `meanwhile` is what can be done already while the counting begins.
+        """
         tree, basis = self.session.tree, self._basis
         known = self._walked(leaf, basis)
         effect = entries_in_effect(tree, leaf, bodies)
         count = self._counter() if self._is_calibrated and counted else None
+        if meanwhile is not None:
+            if count is not None:
+                self._count(())
+            meanwhile(effect, self._limits(asked))
         speech = speech_of(tree, effect, bodies, count=count, sizes=self._sizes if count else None)
         estimator = Estimator()
         if self._is_calibrated:
