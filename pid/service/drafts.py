@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from pid.core import extractive
 from pid.core.compaction import Limits, Plan, left_rows, plan, system_message
-from pid.core.context import Bodies, InEffect, messages_in_effect
+from pid.core.context import Bodies, InEffect, marks_of, messages_in_effect, rows_of_kinds
 from pid.core.files import NO_FILES, merged, recorded, uses_of
 from pid.core.material import Material
 from pid.core.prompts import Capacity, Part, Purpose, Task, newest_parts, reckoned, task
@@ -27,7 +27,8 @@ from pid.service.file_uses import FileUses
 from pid.service.gauge import Snapshot
 
 _LATER_NOTES: Final = "(the notes on the pieces before this one)"
-_FILE_KINDS: Final = frozenset({Kind.COMPACTION, Kind.BRANCH_SUMMARY})
+_WITH_FILES: Final = marks_of(Kind.COMPACTION, Kind.BRANCH_SUMMARY)
+_RESULTS: Final = marks_of(Kind.TOOL_RESULT)
 _BESIDE: Final = 500
 """Bytes of a line beside its text: ids, times, usage, signatures."""
 Make = Callable[[Capacity], Task]
@@ -144,13 +145,12 @@ class Draft:
         """The tokens of each part in a transcript, which shortens results, at the rate of all that is summarised."""
         whole = [sum(self._text_bytes(rows)) for rows in parts]
         cut = [
-            sum(size - RESULT_UNITS for size in self._text_bytes(self._results(rows), RESULT_UNITS)) for rows in parts
+            sum(
+                size - RESULT_UNITS for size in self._text_bytes(rows_of_kinds(self.tree, rows, _RESULTS), RESULT_UNITS)
+            )
+            for rows in parts
         ]
         return [self.replaced * (size - less) // max(1, sum(whole)) for size, less in zip(whole, cut, strict=True)]
-
-    def _results(self, rows: Sequence[int]) -> list[int]:
-        kinds, result = self.tree.kinds, int(Kind.TOOL_RESULT)
-        return [row for row in rows if kinds[row] == result]
 
     def _text_bytes(self, rows: Sequence[int], above: int = 0) -> list[int]:
         """About the bytes of text in the rows that have more than so many."""
@@ -232,7 +232,7 @@ def read_ahead(uses: FileUses, tree: Tree, reader: Reader, effect: InEffect, lim
     """Looks through what is so far back that hardly any plan keeps it, for the files that its calls name."""
     newest_first = accumulate(map(tree.sizes.__getitem__, reversed(effect.rows)))
     near = sum(1 for _ in takewhile(lambda size: size <= _MOST_BYTES_A_TOKEN * limits.keep, newest_first))
-    uses.of(tree, effect.rows[: len(effect.rows) - near], reader)
+    uses.read(tree, effect.rows[: len(effect.rows) - near], reader)
 
 
 def _planned(
@@ -258,7 +258,7 @@ def _take_in(material: Material, tree: Tree, parts: Iterable[list[Entry]], *, in
 
 def _recorded(tree: Tree, bodies: Bodies, rows: Sequence[int]) -> FileDetails:
     """The files that the compactions and branch summaries among these rows have in their `details`."""
-    chosen = [row for row in rows if tree.kinds[row] in _FILE_KINDS]
+    chosen = rows_of_kinds(tree, rows, _WITH_FILES)
     details = [read_body(body).get("details") for row in chosen if (body := bodies([row])[0])]
     return merged(*map(recorded, details)) if details else NO_FILES
 

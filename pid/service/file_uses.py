@@ -13,6 +13,7 @@ from weakref import ref
 
 from pid.adapters.looks import Look, is_settled, look_at
 from pid.adapters.memory import MemoryJournal
+from pid.core.context import marks_of, rows_of_kinds
 from pid.core.files import Use
 from pid.core.stored_calls import uses_in_body, uses_in_line
 from pid.core.tree import Tree
@@ -21,6 +22,7 @@ from pid.service.aside import Reader
 from pid.service.session import SLICE_ROWS, Session
 
 _NS_PER_MS: Final = 1_000_000
+_MESSAGES: Final = marks_of(*MESSAGE_KINDS)
 
 
 class FileUses:
@@ -34,12 +36,20 @@ class FileUses:
     def of(self, tree: Tree, rows: Sequence[int], reader: Reader) -> set[Use]:
         """How the calls of these rows use files, as they are stored. Raises what the reader raises."""
         with self._lock:
-            look, now_ns = _look(reader), self._session.around.now() * _NS_PER_MS
-            found = self._found
-            if found is None or not found.holds(look, reader):
-                found = self._found = _Found(look, now_ns, reader)
-            found.read(tree, rows, reader)
-            return found.of(rows)
+            return self._read(tree, rows, reader).of(rows)
+
+    def read(self, tree: Tree, rows: Sequence[int], reader: Reader) -> None:
+        """Reads what `of` will tell of these rows."""
+        with self._lock:
+            self._read(tree, rows, reader)
+
+    def _read(self, tree: Tree, rows: Sequence[int], reader: Reader) -> "_Found":
+        look, now_ns = _look(reader), self._session.around.now() * _NS_PER_MS
+        found = self._found
+        if found is None or not found.holds(look, reader):
+            found = self._found = _Found(look, now_ns, reader)
+        found.read(tree, rows, reader)
+        return found
 
 
 def _look(reader: Reader) -> Look | None:
@@ -79,7 +89,7 @@ class _Found:
         """Reads what was not read yet of these rows."""
         kinds, is_read = tree.kinds, self._is_read
         is_read.extend(bytes(len(tree) - len(is_read)))
-        fresh = [row for row in rows if not is_read[row] and kinds[row] in MESSAGE_KINDS]
+        fresh = rows_of_kinds(tree, [row for row in rows if not is_read[row]], _MESSAGES)
         for first in range(0, len(fresh), SLICE_ROWS):
             part = fresh[first : first + SLICE_ROWS]
             for row, raw in zip(part, reader.stored(part), strict=True):
