@@ -77,8 +77,8 @@ def _counter(ranks: bytes) -> TokenCounter:
         raise ValueError("the ranks of o200k_base are not the published ones (SHA-256)")
     import tiktoken  # not before it is wanted
 
-    words = ranks.split()  # tokens in base64, each with its rank
-    by_token = dict(zip(map(binascii.a2b_base64, words[::2]), map(int, words[1::2]), strict=True))
+    words = ranks.split()  # tokens in base64, each with its rank: in their order, from 0
+    by_token = {token: rank for rank, token in enumerate(map(binascii.a2b_base64, words[::2]))}
     encoding = tiktoken.Encoding("o200k_base", pat_str=PATTERN, mergeable_ranks=by_token, special_tokens={})
 
     def count_piece(text: str) -> int:

@@ -66,9 +66,9 @@ def _paths(value: object) -> list[str]:
 
 def details_of(used: Iterable[Use]) -> FileDetails:
     """The uses as two lists, each file once."""
-    distinct = set(used)
-    modified = {path for how, path in distinct if how == _MODIFIED}
-    read = {path for how, path in distinct if how == _READ} - modified
+    used = list(used)
+    modified = {path for how, path in used if how == _MODIFIED}
+    read = {path for how, path in used if how == _READ} - modified
     return FileDetails(read_files=_sorted(read), modified_files=_sorted(modified))
 
 

@@ -143,19 +143,16 @@ class Draft:
 
     def _weights(self, parts: Sequence[Sequence[int]]) -> list[int]:
         """The tokens of each part in a transcript, which shortens results, at the rate of all that is summarised."""
-        whole = [sum(self._text_bytes(rows)) for rows in parts]
-        cut = [
-            sum(
-                size - RESULT_UNITS for size in self._text_bytes(rows_of_kinds(self.tree, rows, _RESULTS), RESULT_UNITS)
-            )
-            for rows in parts
-        ]
+        results = [rows_of_kinds(self.tree, rows, _RESULTS) for rows in parts]
+        whole = [self._bytes_above(_BESIDE, rows) for rows in parts]
+        cut = [self._bytes_above(_BESIDE + RESULT_UNITS, rows) for rows in results]
         return [self.replaced * (size - less) // max(1, sum(whole)) for size, less in zip(whole, cut, strict=True)]
 
-    def _text_bytes(self, rows: Sequence[int], above: int = 0) -> list[int]:
-        """About the bytes of text in the rows that have more than so many."""
-        beside, least = _BESIDE, _BESIDE + above
-        return [size - beside for size in map(self.tree.sizes.__getitem__, rows) if size > least]
+    def _bytes_above(self, least: int, rows: Sequence[int]) -> int:
+        """The bytes of rows beyond the first so many of each."""
+        sizes = self.tree.sizes
+        longer = [size for row in rows if (size := sizes[row]) > least]
+        return sum(longer) - least * len(longer)
 
     def _shown(self, count: int, tokens: int, requests: list[SummaryRequest] | None) -> CompactionPlan:
         ids, found = self.tree.ids, self.plan
