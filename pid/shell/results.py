@@ -100,8 +100,7 @@ def _hollow_struct(value: msgspec.Struct, holes: list[Hole], depth: int) -> msgs
     changed = value
     for name in _roomy(type(value)):
         old = getattr(value, name)
-        new = _hollow(old, holes, depth - 1)
-        if new is not old:
+        if old and (new := _hollow(old, holes, depth - 1)) is not old:
             changed = copy.copy(value) if changed is value else changed
             msgspec.structs.force_setattr(changed, name, new)
     return changed
