@@ -45,6 +45,8 @@ def _rest(work: Coroutine[Any, Any, None], awaited: Any) -> Generator[Any, Any, 
             yield
         except asyncio.CancelledError as error:
             if awaited is None or not awaited.cancel():
+                if awaited is not None:
+                    awaited._asyncio_future_blocking = False  # no task has it, so it may be awaited again
                 awaited = work.throw(error)
         else:
             if awaited is None:  # a bare yield gives way for one round of the loop, which has passed

@@ -144,6 +144,33 @@ async def test_a_cancellation_reaches_the_work_however_early_it_comes(rounds, re
     assert (task.cancelled(), told) == ((False, [True, "done"]) if refuses else (True, [True]))
 
 
+@pytest.mark.parametrize("rounds", range(3))
+async def test_what_cannot_be_cancelled_is_awaited_on(rounds):
+    class Firm(asyncio.Future):
+        def cancel(self, msg=None):
+            return False
+
+    awaited, told = Firm(), []
+
+    async def waiting():
+        while True:
+            try:
+                told.append(await awaited)
+                return
+            except asyncio.CancelledError:
+                told.append("cancelled")
+
+    task = begin(waiting())
+    assert task is not None
+    for _ in range(rounds):
+        await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.sleep(0.001)
+    awaited.set_result("done")
+    await task
+    assert told == ["cancelled", "done"]
+
+
 @pytest.mark.parametrize("waits", [False, True])
 async def test_what_it_raises_comes_to_who_began_it_or_awaits_it(waits):
     async def failing():

@@ -19,6 +19,7 @@ from pid.errors import (
 )
 from pid.protocol import CreateParams, SettingsUpdate
 from pid.service import writing
+from pid.service.turns import begin
 from tests.service.daemon import append, make_store, move, open_path, user
 
 pytestmark = pytest.mark.anyio
@@ -373,3 +374,20 @@ async def test_changes_since_a_revision(resident):
     assert session.log.since(2) == (range(3, 4), [session.tree.rows[one]])
     assert session.log.since(3) == (range(4, 4), [])
     assert session.log.since(4) is None
+
+
+@pytest.mark.parametrize("behind", [0, 1, 2])
+async def test_a_cancellation_right_behind_a_write_is_too_late_or_in_time(resident, behind):
+    """As of a request and its cancel in one read: the first write has begun then, those behind it have not."""
+    written = []
+
+    async def write(number):
+        written.append(await append(resident, user(id=f"n{number}")))
+
+    tasks = [begin(write(number)) for number in range(3)]
+    tasks[behind].cancel()
+    await asyncio.wait(tasks)
+    assert tasks[behind].cancelled() == (behind > 0)
+    ids = [each.planned.entry_ids[0] for each in written]
+    assert ids == [f"n{number}" for number in range(3) if number == 0 or number != behind]
+    assert [entry_id for entry_id in resident.session.tree.ids if entry_id.startswith("n")] == ids
