@@ -7,9 +7,9 @@ from then on, and always with `content: "full"`.
 """
 
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Any, Final, cast
 
 import msgspec
@@ -52,19 +52,21 @@ async def get_tree(session: Session, params: TreeParams) -> TreeResult:
     included = await _included(session, page, params.types)
     above = _nearest_included(tree, included) if included else None
     nodes: list[Raw] = []
-    next_cursor, room = None, MAX_PAGE_BYTES
-    for part in _encoded(session, page, params, included, above):
-        for place, node in part:
-            room -= len(node)
-            if len(nodes) == params.limit or (room < 0 and nodes):
-                next_cursor = cursor_at(page, place)
-                break
-            nodes.append(Raw(node))
-        if next_cursor:
+    count, room, next_cursor = 0, MAX_PAGE_BYTES, None
+    for places, part in _encoded(session, page, params, included, above):
+        ends = list(accumulate(map(len, part)))
+        fitting = max(bisect_right(ends, room), not count)
+        if params.limit is not None:
+            fitting = min(fitting, params.limit - count)
+        if fitting:
+            nodes.append(Raw(b",".join(part[:fitting])))
+        if fitting < len(part):
+            next_cursor = cursor_at(page, places[fitting])
             break
+        count, room = count + fitting, room - ends[-1]
         await next_turn()
     return TreeResult(
-        nodes=cast(list[TreeNode], nodes),  # encoded already, in their slices
+        nodes=cast(list[TreeNode], nodes),  # encoded already, all of a slice in one
         roots=[tree.ids[row] for row in _roots(tree, page.rows)],
         leaf_id=tree.id_of(page.leaf),
         visible_leaf_id=tree.id_of(above(page.leaf)) if above else UNSET,
@@ -80,9 +82,9 @@ def _encoded(
     params: TreeParams,
     included: Included | None,
     above: Callable[[int], int] | None,
-) -> Iterator[list[tuple[int, bytes]]]:
-    """The nodes from the page's place on, with their places, a slice at a time."""
-    tree, full = session.tree, params.content == "full"
+) -> Iterator[tuple[list[int], list[bytes]]]:
+    """The nodes from the page's place on, a slice at a time: their places, and the JSON of each."""
+    tree, full, with_preview = session.tree, params.content == "full", params.content != "none"
     places = _places(session, page, params)
     size = min(SLICE_ROWS, (params.limit or SLICE_ROWS) + 1)  # one more than the page holds: is there a next one?
     while batch := list(islice(places, size)):
@@ -95,9 +97,8 @@ def _encoded(
                     more["entry"] = Raw(line)
                 if above:
                     more["visible_parent_id"] = tree.id_of(above(tree.parents[row]))
-                node = _node(session, row, line, with_preview=params.content != "none", **more)
-                found.append((shown[row], _encode(node)))
-            yield found
+                found.append(_encode(_node(session, row, line, with_preview=with_preview, **more)))
+            yield [shown[row] for row in part], found
 
 
 def _node(session: Session, row: int, line: bytes, **more: Any) -> TreeNode:

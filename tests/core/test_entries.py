@@ -15,10 +15,12 @@ from pid.entries import (
     canonical_ms,
     clean,
     compose,
+    depth_of,
     derived_id,
     elements,
     iso_of,
     kind_of,
+    may_be_deeper,
     members,
     name_text,
     read_body,
@@ -124,6 +126,13 @@ def test_a_larger_python_stack_makes_no_deeper_line_valid():
     finally:
         sys.setrecursionlimit(limit)
     assert caught.value.kind == "tooDeep"
+
+
+@pytest.mark.parametrize("depth", [2, 3, 999, 1000])
+def test_no_depth_goes_unseen(depth):
+    arrays, objects = b"[" * depth + b"]" * depth, b'{"":' * (depth - 1) + b"{}" + b"}" * (depth - 1)
+    assert all(depth_of(raw) == depth for raw in (arrays, objects))
+    assert all(may_be_deeper(raw, depth - 1) and not may_be_deeper(raw, depth) for raw in (arrays, objects))
 
 
 def test_brackets_in_strings_are_no_depth():
