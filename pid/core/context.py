@@ -90,11 +90,14 @@ def messages_in_effect(
     """
     kinds, flags, edits = tree.kinds, tree.flags, effect.edits
     for row, body in zip(rows, bodies, strict=True):
+        if flags[row] & PLAIN and row not in edits:
+            yield row, plain_message(body)
+            continue
         kind = kinds[row]
         if not body:
             warnings.append(_warning("damagedEntry", tree, row, "The entry {} cannot be read and was left out."))
         elif kind in MESSAGE_KINDS:
-            message = plain_message(body) if flags[row] & PLAIN else stored_message(kind, body)
+            message = stored_message(kind, body)
             if message is None:
                 warnings.append(_warning("missingMessage", tree, row, "The entry {} has no message, and gives none."))
             elif row not in edits:

@@ -1,7 +1,8 @@
 """The answers that carry entries and messages: a branch, entries, the context of a leaf.
 
 They read and assemble, in slices of the loop's time, and change nothing. What gives a context is decided in
-`core.context`.
+`core.context`. Entries and messages are joined slice by slice: one `Raw` of a list has all those of a slice, with
+commas between them, so that a long answer is held once, in few pieces.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,14 +26,14 @@ from pid.protocol import (
 )
 from pid.service.pages import Page, begin, cursor_at, damaged_cursor, page_of, slices
 from pid.service.payloads import payload_of
-from pid.service.pruning import Found, pruned
+from pid.service.pruning import Found, found_slices, pruned
 from pid.service.session import Session
 from pid.service.turns import next_turn
 
 _Places = Iterator[tuple[int, int]]
 """Rows with the places that a cursor names them by."""
 
-_NULL: Final = Raw(b"null")
+_NULL: Final = b"null"
 _IMAGE_DATA: Final = "imageData"
 
 
@@ -95,7 +96,7 @@ async def _entries(
         bodies = session.bodies(part)
         if _IMAGE_DATA in params.omit:
             bodies = [without_image_data(body) for body in bodies]
-        entries += [Raw(body) if body else _NULL for body in bodies]
+        entries.append(Raw(b",".join([body or _NULL for body in bodies])))
         await next_turn()
     return EntriesResult(
         entries=entries,
@@ -114,20 +115,19 @@ async def build_context(session: Session, params: ContextParams) -> ContextResul
     effect = entries_in_effect(tree, leaf, session.bodies)
     warnings = list(effect.warnings)
     found: Found | None = None
-    if params.format != "anthropic" or params.prune_tool_results:
-        found = await _messages(session, effect, warnings)
-    if found is not None and params.prune_tool_results:
+    if params.prune_tool_results:
+        found = []
+        for part in _messages(session, effect, warnings):
+            found += part
+            await next_turn()
         found = await pruned(tree, found, params.prune_tool_results)
     messages: list[Raw] | None = None
     payload: AnthropicPayload | None = None
     if params.format == "anthropic":
         payload, entry_ids = await payload_of(session, effect, params, found, warnings)
     else:
-        shown = found or []
-        if params.format == "llm":
-            seen = ((row, llm_message(tree.kinds[row], message)) for row, message in shown)
-            shown = [(row, message) for row, message in seen if message is not None]
-        messages, entry_ids = [message for _, message in shown], [[tree.ids[row]] for row, _ in shown]
+        parts = _messages(session, effect, warnings) if found is None else found_slices(found)
+        messages, entry_ids = await _joined(tree, parts, for_llm=params.format == "llm")
     return ContextResult(
         messages=messages,
         payload=payload,
@@ -141,13 +141,25 @@ async def build_context(session: Session, params: ContextParams) -> ContextResul
     )
 
 
-async def _messages(session: Session, effect: InEffect, warnings: list[ContextWarning]) -> Found:
-    """The agent messages of a context, read in slices; adds to `warnings` what was left out."""
-    found: Found = []
+def _messages(session: Session, effect: InEffect, warnings: list[ContextWarning]) -> Iterator[Found]:
+    """The agent messages of a context, a slice at a time; adds to `warnings` what was left out."""
     for part in slices(session.tree, effect.rows):
-        found += messages_in_effect(session.tree, effect, part, session.bodies(part), warnings)
+        yield list(messages_in_effect(session.tree, effect, part, session.bodies(part), warnings))
+
+
+async def _joined(tree: Tree, parts: Iterator[Found], *, for_llm: bool) -> tuple[list[Raw], list[list[str]]]:
+    """The messages as they go out, and for each the entry that it came from."""
+    messages: list[Raw] = []
+    entry_ids: list[list[str]] = []
+    for part in parts:
+        if for_llm:
+            seen = ((row, llm_message(tree.kinds[row], message)) for row, message in part)
+            part = [(row, message) for row, message in seen if message is not None]
+        if part:
+            messages.append(Raw(b",".join([message for _, message in part])))
+            entry_ids += [[tree.ids[row]] for row, _ in part]
         await next_turn()
-    return found
+    return messages, entry_ids
 
 
 def _leaf(session: Session, leaf_id: object) -> int:
