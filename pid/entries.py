@@ -188,6 +188,22 @@ def clean(raw: bytes, depth: int = MAX_DEPTH) -> bytes:
     return raw
 
 
+def is_clean(raw: bytes, depth: int) -> bool:
+    """Whether `clean` gives the bytes themselves: told faster, for this is asked of every message."""
+    try:
+        if not raw.isascii():
+            raw.decode()
+        _check_grammar(raw)
+    except ValueError:
+        return False
+    except RecursionError:
+        try:
+            return clean(raw, depth) is raw
+        except DamagedLine:
+            return False
+    return not may_be_deeper(raw, depth) or depth_of(raw) <= depth
+
+
 def _check_deep(raw: bytes) -> None:
     try:
         orjson.loads(raw)

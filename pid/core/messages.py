@@ -15,7 +15,7 @@ from msgspec import Raw
 
 from pid.core.splice import Json, is_null, joined, members, value_of, with_member
 from pid.core.tree import Tree
-from pid.entries import MAX_DEPTH, MESSAGE_KINDS, NO_TIME, DamagedLine, Kind, clean
+from pid.entries import MAX_DEPTH, MESSAGE_KINDS, NO_TIME, Kind, is_clean
 
 LLM_ROLES: Final = frozenset({"user", "assistant", "toolResult", "system"})
 """The roles that the model sees as they are."""
@@ -79,13 +79,7 @@ def built_messages(tree: Tree, row: int, body: bytes) -> list[Raw]:
 def is_plain(raw: bytes) -> bool:
     """Whether a line is proven, and gives `plain_message`: its head is as pi writes it, the rest is one object."""
     head = _plain_head(raw)
-    if head is None or not raw.endswith(b"}}"):
-        return False
-    message = raw[head.end() : -1]
-    try:
-        return clean(message, MAX_DEPTH - 1) is message
-    except DamagedLine:
-        return False
+    return head is not None and raw.endswith(b"}}") and is_clean(raw[head.end() : -1], MAX_DEPTH - 1)
 
 
 def plain_message(raw: bytes) -> Raw:

@@ -32,6 +32,7 @@ from pid.service.settings import resolve, update
 
 SLICE_ROWS: Final = 512
 """Bodies that one slice of a long answer reads: with ordinary entries about 1 MiB, a few milliseconds."""
+_STATE: Final = PROVEN | UNCLEAN | DAMAGED
 
 
 class Outlet(Protocol):
@@ -153,7 +154,7 @@ class Session:
         found = self.stored(rows)
         flags = self.tree.flags
         for index, row in enumerate(rows):
-            if flags[row] & (PROVEN | UNCLEAN | DAMAGED) != PROVEN:
+            if flags[row] & _STATE != PROVEN:
                 found[index] = self._proved(row, found[index])
         return found
 

@@ -41,18 +41,37 @@ def test_no_text_makes_more_than_a_line(text):
     assert line is None or (0 < len(line) <= PREVIEW_CODE_POINTS and line.splitlines() == [line] == [line.strip()])
 
 
+words = st.lists(
+    st.sampled_from(
+        ["a", "word", "\u00e9t\u00e9", "\u4e2d", "\U0001f600", "C:\\\\x", '"', " ", "\n", "\n\t", "    ", "\r\n"]
+    )
+)
+
+
+@given(
+    words.map(lambda some: "".join(some * 12)),
+    st.sampled_from(["", "\xa0", "\u2028", "\x85", "\x1f", "\u3000"]),
+    st.booleans(),
+)
+def test_a_preview_is_the_words_of_the_text(text, odd, ascii_only):
+    text += odd + text
+    line = " ".join(text.split())[:PREVIEW_CODE_POINTS].rstrip() or None
+    assert one_line(text) == line
+    assert said(Kind.USER, [{"type": "text", "text": text}], ascii_only=ascii_only) == line
+
+
 @given(texts, st.booleans())
 def test_the_beginning_of_a_json_string_tells_what_the_whole_does(text, ascii_only):
     raw = Raw(json.dumps(text, ensure_ascii=ascii_only).encode())
     assert (_text_line(raw)[:PREVIEW_CODE_POINTS].rstrip() or None) == one_line(text)
 
 
-def shown(kind, /, **fields):
-    return preview(kind, read_line(json.dumps(fields).encode()))
+def shown(kind, /, ascii_only=True, **fields):
+    return preview(kind, read_line(json.dumps(fields, ensure_ascii=ascii_only).encode()))
 
 
-def said(kind, content, /, **fields):
-    return shown(kind, message={"content": content} | fields)
+def said(kind, content, /, ascii_only=True, **fields):
+    return shown(kind, ascii_only=ascii_only, message={"content": content} | fields)
 
 
 TEXT = {"type": "text", "text": "words"}
