@@ -60,6 +60,13 @@ def test_a_preview_is_the_words_of_the_text(text, odd, ascii_only):
     assert said(Kind.USER, [{"type": "text", "text": text}], ascii_only=ascii_only) == line
 
 
+@pytest.mark.parametrize("letter", ["a", "é", "中", "😀", '"', "\\\\"])
+def test_a_text_that_ends_where_a_look_at_it_does(letter):
+    for count in range(40, 260):
+        text = "." + letter * count
+        assert said(Kind.USER, [{"type": "text", "text": text}], ascii_only=False) == text[:PREVIEW_CODE_POINTS]
+
+
 @given(texts, st.booleans())
 def test_the_beginning_of_a_json_string_tells_what_the_whole_does(text, ascii_only):
     raw = Raw(json.dumps(text, ensure_ascii=ascii_only).encode())
