@@ -5,12 +5,12 @@ They read and assemble, in slices of the loop's time, and change nothing. What g
 commas between them, so that a long answer is held once, in few pieces.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, TypeVar
 
 from msgspec import UNSET, Raw
 
-from pid.core.context import InEffect, entries_in_effect, messages_in_effect
+from pid.core.context import entries_in_effect, messages_in_effect
 from pid.core.messages import llm_message
 from pid.core.splice import without_image_data
 from pid.core.tree import ROOT, Tree
@@ -20,7 +20,6 @@ from pid.protocol import (
     BranchParams,
     ContextParams,
     ContextResult,
-    ContextWarning,
     EntriesParams,
     EntriesResult,
 )
@@ -30,6 +29,7 @@ from pid.service.pruning import Found, found_slices, pruned
 from pid.service.session import Session
 from pid.service.turns import next_turn
 
+Part = TypeVar("Part")
 _Places = Iterator[tuple[int, int]]
 """Rows with the places that a cursor names them by."""
 
@@ -92,12 +92,13 @@ async def _entries(
     tree = session.tree
     shown, place = page_of(tree, places, params.limit)
     entries: list[Raw] = []
-    for part in slices(tree, shown):
+    for number, part in enumerate(slices(tree, shown)):
+        if number:
+            await next_turn()
         bodies = session.bodies(part)
         if _IMAGE_DATA in params.omit:
             bodies = [without_image_data(body) for body in bodies]
         entries.append(Raw(b",".join([body or _NULL for body in bodies])))
-        await next_turn()
     return EntriesResult(
         entries=entries,
         entry_ids=[tree.ids[row] for row in shown],
@@ -105,7 +106,7 @@ async def _entries(
         leaf_id=tree.id_of(page.leaf),
         revision=page.revision,
         epoch=page.epoch,
-        next_cursor=None if place is None else cursor_at(page, place),
+        next_cursor=None if place is None else cursor_at(page, params, place),
     )
 
 
@@ -114,20 +115,26 @@ async def build_context(session: Session, params: ContextParams) -> ContextResul
     tree, revision, leaf = session.tree, session.revision, _leaf(session, params.leaf_id)
     effect = entries_in_effect(tree, leaf, session.bodies)
     warnings = list(effect.warnings)
+
+    def read(rows: Sequence[int]) -> Found:
+        return list(messages_in_effect(tree, effect, rows, session.bodies(rows), warnings))
+
     found: Found | None = None
     if params.prune_tool_results:
         found = []
-        for part in _messages(session, effect, warnings):
-            found += part
-            await next_turn()
+        for number, rows in enumerate(slices(tree, effect.rows)):
+            if number:
+                await next_turn()
+            found += read(rows)
         found = await pruned(tree, found, params.prune_tool_results)
     messages: list[Raw] | None = None
     payload: AnthropicPayload | None = None
     if params.format == "anthropic":
         payload, entry_ids = await payload_of(session, effect, params, found, warnings)
+    elif found is None:
+        messages, entry_ids = await _joined(tree, slices(tree, effect.rows), read, for_llm=params.format == "llm")
     else:
-        parts = _messages(session, effect, warnings) if found is None else found_slices(found)
-        messages, entry_ids = await _joined(tree, parts, for_llm=params.format == "llm")
+        messages, entry_ids = await _joined(tree, found_slices(found), list, for_llm=params.format == "llm")
     return ContextResult(
         messages=messages,
         payload=payload,
@@ -141,24 +148,22 @@ async def build_context(session: Session, params: ContextParams) -> ContextResul
     )
 
 
-def _messages(session: Session, effect: InEffect, warnings: list[ContextWarning]) -> Iterator[Found]:
-    """The agent messages of a context, a slice at a time; adds to `warnings` what was left out."""
-    for part in slices(session.tree, effect.rows):
-        yield list(messages_in_effect(session.tree, effect, part, session.bodies(part), warnings))
-
-
-async def _joined(tree: Tree, parts: Iterator[Found], *, for_llm: bool) -> tuple[list[Raw], list[list[str]]]:
-    """The messages as they go out, and for each the entry that it came from."""
+async def _joined(
+    tree: Tree, parts: Iterator[Part], read: Callable[[Part], Found], *, for_llm: bool
+) -> tuple[list[Raw], list[list[str]]]:
+    """Messages as they go out, and for each the entry that it came from; `read` gives those of a part."""
     messages: list[Raw] = []
     entry_ids: list[list[str]] = []
-    for part in parts:
+    for number, part in enumerate(parts):
+        if number:
+            await next_turn()
+        found = read(part)
         if for_llm:
-            seen = ((row, llm_message(tree.kinds[row], message)) for row, message in part)
-            part = [(row, message) for row, message in seen if message is not None]
-        if part:
-            messages.append(Raw(b",".join([message for _, message in part])))
-            entry_ids += [[tree.ids[row]] for row, _ in part]
-        await next_turn()
+            seen = ((row, llm_message(tree.kinds[row], message)) for row, message in found)
+            found = [(row, message) for row, message in seen if message is not None]
+        if found:
+            messages.append(Raw(b",".join([message for _, message in found])))
+            entry_ids += [[tree.ids[row]] for row, _ in found]
     return messages, entry_ids
 
 

@@ -53,7 +53,10 @@ async def get_tree(session: Session, params: TreeParams) -> TreeResult:
     above = _nearest_included(tree, included) if included else None
     nodes: list[Raw] = []
     count, room, next_cursor = 0, MAX_PAGE_BYTES, None
-    for places, part in _encoded(session, page, params, included, above):
+    for number, shown in enumerate(_slices(session, page, params, included)):
+        if number:
+            await next_turn()
+        part = _encoded(session, list(shown), params.content, above)
         ends = list(accumulate(map(len, part)))
         fitting = max(bisect_right(ends, room), not count)
         if params.limit is not None:
@@ -61,10 +64,9 @@ async def get_tree(session: Session, params: TreeParams) -> TreeResult:
         if fitting:
             nodes.append(Raw(b",".join(part[:fitting])))
         if fitting < len(part):
-            next_cursor = cursor_at(page, places[fitting])
+            next_cursor = cursor_at(page, params, list(shown.values())[fitting])
             break
         count, room = count + fitting, room - ends[-1]
-        await next_turn()
     return TreeResult(
         nodes=cast(list[TreeNode], nodes),  # encoded already, all of a slice in one
         roots=[tree.ids[row] for row in _roots(tree, page.rows)],
@@ -76,29 +78,29 @@ async def get_tree(session: Session, params: TreeParams) -> TreeResult:
     )
 
 
-def _encoded(
-    session: Session,
-    page: Page,
-    params: TreeParams,
-    included: Included | None,
-    above: Callable[[int], int] | None,
-) -> Iterator[tuple[list[int], list[bytes]]]:
-    """The nodes from the page's place on, a slice at a time: their places, and the JSON of each."""
-    tree, full, with_preview = session.tree, params.content == "full", params.content != "none"
+def _slices(session: Session, page: Page, params: TreeParams, included: Included | None) -> Iterator[dict[int, int]]:
+    """The visible rows from the page's place on with their places, a slice at a time."""
+    tree = session.tree
     places = _places(session, page, params)
     size = min(SLICE_ROWS, (params.limit or SLICE_ROWS) + 1)  # one more than the page holds: is there a next one?
     while batch := list(islice(places, size)):
         shown = {row: place for place, row in batch if not tree.is_hidden(row) and (included is None or included(row))}
         for part in slices(tree, list(shown)):
-            found = []
-            for row, line in zip(part, (session.bodies if full else session.stored)(part), strict=True):
-                more: dict[str, Any] = {}
-                if full and line:
-                    more["entry"] = Raw(line)
-                if above:
-                    more["visible_parent_id"] = tree.id_of(above(tree.parents[row]))
-                found.append(_encode(_node(session, row, line, with_preview=with_preview, **more)))
-            yield [shown[row] for row in part], found
+            yield {row: shown[row] for row in part}
+
+
+def _encoded(session: Session, rows: Sequence[int], content: str, above: Callable[[int], int] | None) -> list[bytes]:
+    """The JSON of each node of a slice."""
+    tree, full, with_preview = session.tree, content == "full", content != "none"
+    found = []
+    for row, line in zip(rows, (session.bodies if full else session.stored)(rows), strict=True):
+        more: dict[str, Any] = {}
+        if full and line:
+            more["entry"] = Raw(line)
+        if above:
+            more["visible_parent_id"] = tree.id_of(above(tree.parents[row]))
+        found.append(_encode(_node(session, row, line, with_preview=with_preview, **more)))
+    return found
 
 
 def _node(session: Session, row: int, line: bytes, **more: Any) -> TreeNode:
@@ -183,10 +185,11 @@ async def _included(session: Session, page: Page, types: Iterable[str] | None) -
     others: set[int] = set()
     if not names <= set(TYPE_NAMES.values()):
         rows = [row for row in range(page.rows) if tree.kinds[row] == Kind.OTHER]
-        for part in slices(tree, rows):
+        for number, part in enumerate(slices(tree, rows)):
+            if number:
+                await next_turn()
             nodes = zip(part, session.stored(part), strict=True)
             others.update(row for row, line in nodes if _node(session, row, line, with_preview=False).type in names)
-            await next_turn()
     return lambda row: tree.kinds[row] in kinds or row in others
 
 

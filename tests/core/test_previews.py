@@ -60,10 +60,11 @@ def test_a_preview_is_the_words_of_the_text(text, odd, ascii_only):
     assert said(Kind.USER, [{"type": "text", "text": text}], ascii_only=ascii_only) == line
 
 
+@pytest.mark.parametrize("first", ["", "."])
 @pytest.mark.parametrize("letter", ["a", "é", "中", "😀", '"', "\\\\"])
-def test_a_text_that_ends_where_a_look_at_it_does(letter):
+def test_a_text_that_ends_where_a_look_at_it_does(letter, first):
     for count in range(40, 260):
-        text = "." + letter * count
+        text = first + letter * count
         assert said(Kind.USER, [{"type": "text", "text": text}], ascii_only=False) == text[:PREVIEW_CODE_POINTS]
 
 

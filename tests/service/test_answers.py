@@ -321,10 +321,11 @@ async def test_no_made_up_cursor_raises_anything_else(forged, tmp_path_factory):
 )
 async def test_no_cursor_reaches_outside_of_the_session(tmp_path, fields):
     session = (await opened(tmp_path, "u1 a1")).session
-    page = pages.begin(session, TreeParams(session_id="s"), None)
+    params = TreeParams(session_id="s")
+    page = pages.begin(session, params, None)
     forged = msgspec.structs.replace(page, **fields)
     with pytest.raises(InvalidCursor):
-        await tree(session, cursor=pages.cursor_at(forged, forged.place))
+        await tree(session, cursor=pages.cursor_at(forged, params, forged.place))
 
 
 async def test_no_cursor_climbs_from_outside_of_the_session(tmp_path):
@@ -332,7 +333,7 @@ async def test_no_cursor_climbs_from_outside_of_the_session(tmp_path):
     params = BranchParams(session_id="s", direction="leafFirst")
     page = pages.begin(session, params, None)
     with pytest.raises(InvalidCursor):
-        await branch(session, direction="leafFirst", cursor=pages.cursor_at(page, page.rows + 1))
+        await branch(session, direction="leafFirst", cursor=pages.cursor_at(page, params, page.rows + 1))
 
 
 async def test_the_pages_of_a_branch_from_the_leaf_climb_past_hidden_entries(tmp_path):
