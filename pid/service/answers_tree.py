@@ -10,10 +10,11 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate, islice
-from typing import Any, Final, cast
+from typing import Final, cast
 
 import msgspec
 from msgspec import UNSET, Raw
+from msgspec.structs import force_setattr
 
 from pid.core.lines import DAMAGED
 from pid.core.nodes import damaged_line, node_of
@@ -94,25 +95,25 @@ def _encoded(session: Session, rows: Sequence[int], content: str, above: Callabl
     tree, full, with_preview = session.tree, content == "full", content != "none"
     found = []
     for row, line in zip(rows, (session.bodies if full else session.stored)(rows), strict=True):
-        more: dict[str, Any] = {}
+        node = _node(session, row, line, with_preview=with_preview)
         if full and line:
-            more["entry"] = Raw(line)
+            force_setattr(node, "entry", Raw(line))
         if above:
-            more["visible_parent_id"] = tree.id_of(above(tree.parents[row]))
-        found.append(_encode(_node(session, row, line, with_preview=with_preview, **more)))
+            force_setattr(node, "visible_parent_id", tree.id_of(above(tree.parents[row])))
+        found.append(_encode(node))
     return found
 
 
-def _node(session: Session, row: int, line: bytes, **more: Any) -> TreeNode:
+def _node(session: Session, row: int, line: bytes, *, with_preview: bool = True) -> TreeNode:
     """The node of a row from its bytes, which are proven only if they cannot be read as they are."""
     tree = session.tree
     if not tree.flags[row] & DAMAGED:
         try:
-            return node_of(tree, row, read_line(line), **more)
+            return node_of(tree, row, read_line(line), with_preview=with_preview)
         except (ValueError, DamagedLine):
             if body := session.body(row):
-                return node_of(tree, row, read_line(body), **more)
-    return node_of(tree, row, damaged_line(session.stored((row,))[0]), **more)
+                return node_of(tree, row, read_line(body), with_preview=with_preview)
+    return node_of(tree, row, damaged_line(session.stored((row,))[0]), with_preview=with_preview)
 
 
 # Which rows, in which order

@@ -193,9 +193,9 @@ def test_what_is_no_clean_json_is_told_to_be_proven(raw):
 # Nodes
 
 
-def node(loaded, entry_id, **more):
+def node(loaded, entry_id):
     row = loaded.tree.rows[entry_id]
-    return node_of(loaded.tree, row, read_line(loaded.stored(row)), **more)
+    return node_of(loaded.tree, row, read_line(loaded.stored(row)))
 
 
 def fields_of(loaded, entry_id):
