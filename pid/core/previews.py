@@ -145,7 +145,7 @@ _PARTS: Final = (240, 2048)
 """How many bytes of a long text are looked at, at first and then."""
 _beginning = re.compile(rb'"(.{%d}).' % (_PARTS[0] - 1), re.DOTALL).match
 _INCOMPLETE: Final = re.compile(rb"(?:[\xc0-\xff][\x80-\xbf]*+|\\(?:u[0-9a-fA-F]{0,3})?)\Z")
-_LONGEST: Final = 6  # bytes of what may be incomplete
+_LAST: Final = _PARTS[0] - 1 - 6  # where what is incomplete may start, at the end of a beginning
 _QUOTE: Final = 0x22
 
 
@@ -164,12 +164,13 @@ def _text_line(raw: Raw) -> str:
 
 
 def _plain_line(part: bytes) -> str:
-    """The first 120 code points of a text from the first bytes of a JSON string; "" if it takes a closer look."""
-    end = _INCOMPLETE.search(part, len(part) - _LONGEST)  # cuts what is complete too: cheaper than to try
+    """The first 120 code points of a text from its beginning; "" if it takes a closer look."""
+    end = _INCOMPLETE.search(part, _LAST)  # cuts what is complete too: cheaper than to try
     try:
-        line = _usual_line(_unescaped(part[: end.start()] if end else part)[:_ENOUGH])
+        text = orjson.loads(b'"%b"' % (part[: end.start()] if end else part))
     except ValueError:
         return ""
+    line = _usual_line(text[:_ENOUGH])
     return line if len(line) == PREVIEW_CODE_POINTS and line.isprintable() else ""
 
 
