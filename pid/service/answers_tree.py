@@ -1,9 +1,9 @@
 """The answers that show the tree: `session/getTree`, and the nodes of a notification.
 
 A flat list in the order of the file, in which a child that stands before its parent is moved behind it. Long answers
-are made in slices of the loop's time, and each node is encoded in its slice. A preview is taken from bytes that
-need not be proven; `damaged` is what is known by then: a line whose body is found to be damaged later shows so
-from then on, and always with `content: "full"`.
+are made in slices of the loop's time, and the nodes of a slice are written and joined in it. A preview is taken from
+bytes that need not be proven; `damaged` is what is known by then: a line whose body is found to be damaged later shows
+so from then on, and always with `content: "full"`.
 """
 
 from array import array
