@@ -117,7 +117,7 @@ async def build_context(session: Session, params: ContextParams) -> ContextResul
     warnings = list(effect.warnings)
 
     def read(rows: Sequence[int]) -> Found:
-        return list(messages_in_effect(tree, effect, rows, session.bodies(rows), warnings))
+        return list(messages_in_effect(tree, effect, rows, session.messages(rows), warnings))
 
     found: Found | None = None
     if params.prune_tool_results:
