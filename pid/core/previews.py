@@ -136,8 +136,8 @@ def _usual_line(text: str) -> str:
     A few passes over all of it, faster than word by word.
     """
     line = text.replace("\n", " ").replace("\t", " ").strip()
-    while "  " in line:
-        line = line.replace("  ", " ")
+    while len(closer := line.replace("  ", " ")) < len(line):
+        line = closer
     return line[:PREVIEW_CODE_POINTS]
 
 
