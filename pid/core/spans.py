@@ -13,13 +13,13 @@ _GAP_BYTES: Final = 8192
 
 def runs(spans: Sequence[Span]) -> Iterator[tuple[int, int]]:
     """Splits places into runs `[first, last)` that one read serves: ascending, close together, not too large."""
-    first = begin = behind = 0
+    first = base = end = 0
     for index, (start, size) in enumerate(spans):
-        if index == first:
-            begin = start
-        elif not (0 <= start - behind <= _GAP_BYTES and start + size - begin <= READ_BYTES):
+        if index and not (0 <= start - end <= _GAP_BYTES and start + size - base <= READ_BYTES):
             yield first, index
-            first, begin = index, start
-        behind = start + size
+            first = index
+        if first == index:
+            base = start
+        end = start + size
     if spans:
         yield first, len(spans)
