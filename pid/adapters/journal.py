@@ -315,13 +315,14 @@ class Journal:
 
     def read(self, spans: Sequence[Span]) -> list[bytes]:
         """The stored bytes at each place, neighbours in one call. Raises `ReadFailed`, `SessionChangedOnDisk`."""
-        found: list[bytes] = []
+        return [run[start : start + size] for run, places in self.runs(spans) for start, size in places]
+
+    def runs(self, spans: Sequence[Span]) -> Iterator[tuple[bytes, list[Span]]]:
+        """The stored bytes of neighbours together, and where in them each place is, in order; raises as `read`."""
         for first, last in runs(spans):
             base = spans[first][0]
-            size = spans[last - 1][0] + spans[last - 1][1] - base
-            run = self._pread(size, base)
-            found += [run[start - base : start - base + length] for start, length in spans[first:last]]
-        return found
+            run = self._pread(sum(spans[last - 1]) - base, base)
+            yield run, [(start - base, size) for start, size in spans[first:last]]
 
     def hold(self) -> Held:
         """A second hold on what is stored, for a thread; it outlives this journal."""

@@ -39,6 +39,10 @@ class MemoryJournal:
         """The stored bytes at each place."""
         return [bytes(self._stored[start : start + size]) for start, size in spans]
 
+    def runs(self, spans: Sequence[Span]) -> Iterator[tuple[bytes, list[Span]]]:
+        """The same, each on its own; see `Journal.runs`."""
+        return ((stored, [(0, len(stored))]) for stored in self.read(spans))
+
     def hold(self) -> HeldBytes:
         """What is stored now, for a thread."""
         return HeldBytes(bytes(self._stored))

@@ -82,19 +82,23 @@ def entries_in_effect(tree: Tree, leaf: int, bodies: Bodies) -> InEffect:
 
 
 def messages_in_effect(
-    tree: Tree, effect: InEffect, rows: Sequence[int], bodies: Sequence[bytes], warnings: list[ContextWarning]
+    tree: Tree, effect: InEffect, rows: Sequence[int], bodies: Sequence[bytes | Raw], warnings: list[ContextWarning]
 ) -> Iterator[tuple[int, Raw]]:
     """The agent messages of a slice of `effect.rows`, each with its row, given the bodies of these rows.
 
-    What turns out to be damaged, or without a message, is left out and told in `warnings`.
+    In the place of a body may stand the stored message itself, as `Raw`. What turns out to be damaged, or without a
+    message, is left out and told in `warnings`.
     """
     kinds, flags, edits = tree.kinds, tree.flags, effect.edits
     for row, body in zip(rows, bodies, strict=True):
+        if type(body) is Raw and row not in edits:
+            yield row, body
+            continue
         kind = kinds[row]
         if not body:
             warnings.append(_warning("damagedEntry", tree, row, "The entry {} cannot be read and was left out."))
         elif kind in MESSAGE_KINDS:
-            message = plain_message(body) if flags[row] & PLAIN else stored_message(kind, body)
+            message = body if type(body) is Raw else _stored(kind, bytes(body), plain=bool(flags[row] & PLAIN))
             if message is None:
                 warnings.append(_warning("missingMessage", tree, row, "The entry {} has no message, and gives none."))
             elif row not in edits:
@@ -103,8 +107,12 @@ def messages_in_effect(
                 yield row, edited(kind, message, content)
         elif kind in SPEAKING_KINDS and (kind != Kind.COMPACTION or row == effect.compaction):
             content = edits.get(row, b"")
-            for message in built_messages(tree, row, body) if content is not None else ():
+            for message in built_messages(tree, row, bytes(body)) if content is not None else ():
                 yield row, edited(kind, message, content) if content else message
+
+
+def _stored(kind: int, body: bytes, *, plain: bool) -> Raw | None:
+    return Raw(plain_message(body, 0, len(body))) if plain else stored_message(kind, body)
 
 
 def _warning(kind: str, tree: Tree, row: int, message: str) -> ContextWarning:

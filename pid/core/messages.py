@@ -15,7 +15,7 @@ from msgspec import Raw
 
 from pid.core.splice import Json, is_null, joined, members, value_of, with_member
 from pid.core.tree import Tree
-from pid.entries import MAX_DEPTH, MESSAGE_KINDS, NO_TIME, DamagedLine, Kind, clean
+from pid.entries import MAX_DEPTH, MESSAGE_KINDS, NO_TIME, Kind, is_clean
 
 LLM_ROLES: Final = frozenset({"user", "assistant", "toolResult", "system"})
 """The roles that the model sees as they are."""
@@ -76,21 +76,21 @@ def built_messages(tree: Tree, row: int, body: bytes) -> list[Raw]:
     return build(tree, row, members(body)) if build else []
 
 
-def is_plain(raw: bytes) -> bool:
-    """Whether a line is proven, and gives `plain_message`: its head is as pi writes it, the rest is one object."""
-    head = _plain_head(raw)
-    if head is None or not raw.endswith(b"}}"):
-        return False
-    message = raw[head.end() : -1]
-    try:
-        return clean(message, MAX_DEPTH - 1) is message
-    except DamagedLine:
-        return False
+def proven_message(raw: bytes, start: int, end: int) -> bytes | None:
+    """What `stored_message` gives for the line at this place, and the line is proven by that; None if it is not plain.
+
+    Plain is a line whose head is as pi writes it, and the rest one object.
+    """
+    head = _plain_head(raw, start, end)
+    if head is None or not raw.endswith(b"}}", start, end):
+        return None
+    message = raw[head.end() : end - 1]
+    return message if is_clean(message, MAX_DEPTH - 1) else None
 
 
-def plain_message(raw: bytes) -> Raw:
-    """What `stored_message` gives for a line that is plain, without a look at more than its head."""
-    return Raw(raw[raw.index(_MESSAGE_KEY) + len(_MESSAGE_KEY) : -1])
+def plain_message(raw: bytes, start: int, end: int) -> bytes:
+    """What `stored_message` gives for the line at this place, which is plain, without a look at more than its head."""
+    return raw[raw.index(_MESSAGE_KEY, start) + len(_MESSAGE_KEY) : end - 1]
 
 
 def stored_message(kind: int, body: bytes) -> Raw | None:

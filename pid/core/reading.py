@@ -16,7 +16,7 @@ from pid.core.nodes import UNKNOWN_TYPE, damaged_line
 from pid.core.previews import Line, preview, read_line
 from pid.core.text import Lines, Place, units_before
 from pid.core.tree import ROOT, Tree
-from pid.entries import MAX_DEPTH, MESSAGE_KINDS, ROLE_NAMES, DamagedLine, Kind, clean, id_text
+from pid.entries import MESSAGE_KINDS, ROLE_NAMES, DamagedLine, Kind, clean, id_text, may_be_deeper
 from pid.protocol import Problem
 
 _SLICE: Final = 1 << 20
@@ -254,7 +254,7 @@ def _look_at(kind: int, raw: bytes) -> Glance:
 
     Reading the fields proves the rest too, where nothing is nested deep and no surrogate is alone.
     """
-    if raw.count(b"[") + raw.count(b"{") <= MAX_DEPTH:
+    if not may_be_deeper(raw):
         try:
             return _glance_of(kind, read_line(raw))
         except (ValueError, DamagedLine):

@@ -1,15 +1,16 @@
 """The answers that carry entries and messages: a branch, entries, the context of a leaf.
 
 They read and assemble, in slices of the loop's time, and change nothing. What gives a context is decided in
-`core.context`.
+`core.context`. Entries and messages are joined slice by slice: one `Raw` of a list has all those of a slice, with
+commas between them, so that a long answer is held once, in few pieces.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, TypeVar
 
 from msgspec import UNSET, Raw
 
-from pid.core.context import InEffect, entries_in_effect, messages_in_effect
+from pid.core.context import entries_in_effect, messages_in_effect
 from pid.core.messages import llm_message
 from pid.core.splice import without_image_data
 from pid.core.tree import ROOT, Tree
@@ -19,20 +20,20 @@ from pid.protocol import (
     BranchParams,
     ContextParams,
     ContextResult,
-    ContextWarning,
     EntriesParams,
     EntriesResult,
 )
 from pid.service.pages import Page, begin, cursor_at, damaged_cursor, page_of, slices
 from pid.service.payloads import payload_of
-from pid.service.pruning import Found, pruned
+from pid.service.pruning import Found, found_slices, pruned
 from pid.service.session import Session
 from pid.service.turns import next_turn
 
+Part = TypeVar("Part")
 _Places = Iterator[tuple[int, int]]
 """Rows with the places that a cursor names them by."""
 
-_NULL: Final = Raw(b"null")
+_NULL: Final = b"null"
 _IMAGE_DATA: Final = "imageData"
 
 
@@ -91,12 +92,13 @@ async def _entries(
     tree = session.tree
     shown, place = page_of(tree, places, params.limit)
     entries: list[Raw] = []
-    for part in slices(tree, shown):
+    for number, part in enumerate(slices(tree, shown)):
+        if number:
+            await next_turn()
         bodies = session.bodies(part)
         if _IMAGE_DATA in params.omit:
             bodies = [without_image_data(body) for body in bodies]
-        entries += [Raw(body) if body else _NULL for body in bodies]
-        await next_turn()
+        entries.append(Raw(b",".join([body or _NULL for body in bodies])))
     return EntriesResult(
         entries=entries,
         entry_ids=[tree.ids[row] for row in shown],
@@ -104,7 +106,7 @@ async def _entries(
         leaf_id=tree.id_of(page.leaf),
         revision=page.revision,
         epoch=page.epoch,
-        next_cursor=None if place is None else cursor_at(page, place),
+        next_cursor=None if place is None else cursor_at(page, params, place),
     )
 
 
@@ -113,21 +115,26 @@ async def build_context(session: Session, params: ContextParams) -> ContextResul
     tree, revision, leaf = session.tree, session.revision, _leaf(session, params.leaf_id)
     effect = entries_in_effect(tree, leaf, session.bodies)
     warnings = list(effect.warnings)
+
+    def read(rows: Sequence[int]) -> Found:
+        return list(messages_in_effect(tree, effect, rows, session.messages(rows), warnings))
+
     found: Found | None = None
-    if params.format != "anthropic" or params.prune_tool_results:
-        found = await _messages(session, effect, warnings)
-    if found is not None and params.prune_tool_results:
+    if params.prune_tool_results:
+        found = []
+        for number, rows in enumerate(slices(tree, effect.rows)):
+            if number:
+                await next_turn()
+            found += read(rows)
         found = await pruned(tree, found, params.prune_tool_results)
     messages: list[Raw] | None = None
     payload: AnthropicPayload | None = None
     if params.format == "anthropic":
         payload, entry_ids = await payload_of(session, effect, params, found, warnings)
+    elif found is None:
+        messages, entry_ids = await _joined(tree, slices(tree, effect.rows), read, for_llm=params.format == "llm")
     else:
-        shown = found or []
-        if params.format == "llm":
-            seen = ((row, llm_message(tree.kinds[row], message)) for row, message in shown)
-            shown = [(row, message) for row, message in seen if message is not None]
-        messages, entry_ids = [message for _, message in shown], [[tree.ids[row]] for row, _ in shown]
+        messages, entry_ids = await _joined(tree, found_slices(found), list, for_llm=params.format == "llm")
     return ContextResult(
         messages=messages,
         payload=payload,
@@ -141,13 +148,23 @@ async def build_context(session: Session, params: ContextParams) -> ContextResul
     )
 
 
-async def _messages(session: Session, effect: InEffect, warnings: list[ContextWarning]) -> Found:
-    """The agent messages of a context, read in slices; adds to `warnings` what was left out."""
-    found: Found = []
-    for part in slices(session.tree, effect.rows):
-        found += messages_in_effect(session.tree, effect, part, session.bodies(part), warnings)
-        await next_turn()
-    return found
+async def _joined(
+    tree: Tree, parts: Iterator[Part], read: Callable[[Part], Found], *, for_llm: bool
+) -> tuple[list[Raw], list[list[str]]]:
+    """Messages as they go out, and for each the entry that it came from; `read` gives those of a part."""
+    messages: list[Raw] = []
+    entry_ids: list[list[str]] = []
+    for number, part in enumerate(parts):
+        if number:
+            await next_turn()
+        found = read(part)
+        if for_llm:
+            seen = ((row, llm_message(tree.kinds[row], message)) for row, message in found)
+            found = [(row, message) for row, message in seen if message is not None]
+        if found:
+            messages.append(Raw(b",".join([message for _, message in found])))
+            entry_ids += [[tree.ids[row]] for row, _ in found]
+    return messages, entry_ids
 
 
 def _leaf(session: Session, leaf_id: object) -> int:

@@ -1,19 +1,20 @@
 """The answers that show the tree: `session/getTree`, and the nodes of a notification.
 
 A flat list in the order of the file, in which a child that stands before its parent is moved behind it. Long answers
-are made in slices of the loop's time, and each node is encoded in its slice. A preview is taken from bytes that
-need not be proven; `damaged` is what is known by then: a line whose body is found to be damaged later shows so
-from then on, and always with `content: "full"`.
+are made in slices of the loop's time, and the nodes of a slice are written and joined in it. A preview is taken from
+bytes that need not be proven; `damaged` is what is known by then: a line whose body is found to be damaged later shows
+so from then on, and always with `content: "full"`.
 """
 
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
-from typing import Any, Final, cast
+from itertools import accumulate, islice
+from typing import Final, cast
 
 import msgspec
 from msgspec import UNSET, Raw
+from msgspec.structs import force_setattr
 
 from pid.core.lines import DAMAGED
 from pid.core.nodes import damaged_line, node_of
@@ -52,19 +53,23 @@ async def get_tree(session: Session, params: TreeParams) -> TreeResult:
     included = await _included(session, page, params.types)
     above = _nearest_included(tree, included) if included else None
     nodes: list[Raw] = []
-    next_cursor, room = None, MAX_PAGE_BYTES
-    for part in _encoded(session, page, params, included, above):
-        for place, node in part:
-            room -= len(node)
-            if len(nodes) == params.limit or (room < 0 and nodes):
-                next_cursor = cursor_at(page, place)
-                break
-            nodes.append(Raw(node))
-        if next_cursor:
+    count, room, next_cursor = 0, MAX_PAGE_BYTES, None
+    for number, shown in enumerate(_slices(session, page, params, included)):
+        if number:
+            await next_turn()
+        part = _encoded(session, list(shown), params.content, above)
+        ends = list(accumulate(map(len, part)))
+        fitting = max(bisect_right(ends, room), not count)
+        if params.limit is not None:
+            fitting = min(fitting, params.limit - count)
+        if fitting:
+            nodes.append(Raw(b",".join(part[:fitting])))
+        if fitting < len(part):
+            next_cursor = cursor_at(page, params, list(shown.values())[fitting])
             break
-        await next_turn()
+        count, room = count + fitting, room - ends[-1]
     return TreeResult(
-        nodes=cast(list[TreeNode], nodes),  # encoded already, in their slices
+        nodes=cast(list[TreeNode], nodes),  # encoded already, all of a slice in one
         roots=[tree.ids[row] for row in _roots(tree, page.rows)],
         leaf_id=tree.id_of(page.leaf),
         visible_leaf_id=tree.id_of(above(page.leaf)) if above else UNSET,
@@ -74,42 +79,41 @@ async def get_tree(session: Session, params: TreeParams) -> TreeResult:
     )
 
 
-def _encoded(
-    session: Session,
-    page: Page,
-    params: TreeParams,
-    included: Included | None,
-    above: Callable[[int], int] | None,
-) -> Iterator[list[tuple[int, bytes]]]:
-    """The nodes from the page's place on, with their places, a slice at a time."""
-    tree, full = session.tree, params.content == "full"
+def _slices(session: Session, page: Page, params: TreeParams, included: Included | None) -> Iterator[dict[int, int]]:
+    """The visible rows from the page's place on with their places, a slice at a time."""
+    tree = session.tree
     places = _places(session, page, params)
     size = min(SLICE_ROWS, (params.limit or SLICE_ROWS) + 1)  # one more than the page holds: is there a next one?
     while batch := list(islice(places, size)):
         shown = {row: place for place, row in batch if not tree.is_hidden(row) and (included is None or included(row))}
         for part in slices(tree, list(shown)):
-            found = []
-            for row, line in zip(part, (session.bodies if full else session.stored)(part), strict=True):
-                more: dict[str, Any] = {}
-                if full and line:
-                    more["entry"] = Raw(line)
-                if above:
-                    more["visible_parent_id"] = tree.id_of(above(tree.parents[row]))
-                node = _node(session, row, line, with_preview=params.content != "none", **more)
-                found.append((shown[row], _encode(node)))
-            yield found
+            yield {row: shown[row] for row in part}
 
 
-def _node(session: Session, row: int, line: bytes, **more: Any) -> TreeNode:
+def _encoded(session: Session, rows: Sequence[int], content: str, above: Callable[[int], int] | None) -> list[bytes]:
+    """The JSON of each node of a slice."""
+    tree, full, with_preview = session.tree, content == "full", content != "none"
+    found = []
+    for row, line in zip(rows, (session.bodies if full else session.stored)(rows), strict=True):
+        node = _node(session, row, line, with_preview=with_preview)
+        if full and line:
+            force_setattr(node, "entry", Raw(line))
+        if above:
+            force_setattr(node, "visible_parent_id", tree.id_of(above(tree.parents[row])))
+        found.append(_encode(node))
+    return found
+
+
+def _node(session: Session, row: int, line: bytes, *, with_preview: bool = True) -> TreeNode:
     """The node of a row from its bytes, which are proven only if they cannot be read as they are."""
     tree = session.tree
     if not tree.flags[row] & DAMAGED:
         try:
-            return node_of(tree, row, read_line(line), **more)
+            return node_of(tree, row, read_line(line), with_preview=with_preview)
         except (ValueError, DamagedLine):
             if body := session.body(row):
-                return node_of(tree, row, read_line(body), **more)
-    return node_of(tree, row, damaged_line(session.stored((row,))[0]), **more)
+                return node_of(tree, row, read_line(body), with_preview=with_preview)
+    return node_of(tree, row, damaged_line(session.stored((row,))[0]), with_preview=with_preview)
 
 
 # Which rows, in which order
@@ -182,10 +186,11 @@ async def _included(session: Session, page: Page, types: Iterable[str] | None) -
     others: set[int] = set()
     if not names <= set(TYPE_NAMES.values()):
         rows = [row for row in range(page.rows) if tree.kinds[row] == Kind.OTHER]
-        for part in slices(tree, rows):
+        for number, part in enumerate(slices(tree, rows)):
+            if number:
+                await next_turn()
             nodes = zip(part, session.stored(part), strict=True)
             others.update(row for row, line in nodes if _node(session, row, line, with_preview=False).type in names)
-            await next_turn()
     return lambda row: tree.kinds[row] in kinds or row in others
 
 

@@ -25,7 +25,7 @@ NODE_BYTES: Final = 200
 class Page(msgspec.Struct, frozen=True, array_like=True):
     """Where an answer stands: `place` of its order comes next, of the tree as it was when the answer began.
 
-    `rows` is the tree's length then; `leaf` the row of the leaf.
+    `call` is only told by a cursor; `rows` is the tree's length then; `leaf` the row of the leaf.
     """
 
     call: str
@@ -38,11 +38,10 @@ class Page(msgspec.Struct, frozen=True, array_like=True):
 
 def begin(session: Session, params: Wire, cursor: str | None) -> Page:
     """The page that a request asks for: the first one, or the one that its cursor names. Raises `InvalidCursor`."""
-    call = call_of(params)
     if cursor is None:
-        return Page(call, session.epoch, session.revision, len(session.tree), session.leaf)
+        return Page("", session.epoch, session.revision, len(session.tree), session.leaf)
     page = _decoded(cursor)
-    if page.call != call:
+    if page.call != call_of(params):
         raise InvalidCursor("This cursor belongs to another call, or to other params; begin without a cursor.")
     if page.epoch != session.epoch:
         raise InvalidCursor("The session was opened anew since this cursor was given; begin without a cursor.")
@@ -57,9 +56,10 @@ def damaged_cursor() -> InvalidCursor:
     return InvalidCursor("This cursor is damaged; begin without a cursor.")
 
 
-def cursor_at(page: Page, place: int) -> str:
-    """The cursor of the page that begins at `place`."""
-    return base64.urlsafe_b64encode(msgspec.msgpack.encode(msgspec.structs.replace(page, place=place))).decode()
+def cursor_at(page: Page, params: Wire, place: int) -> str:
+    """The cursor of the page that begins at `place`, for a call with these params."""
+    next_page = msgspec.structs.replace(page, call=call_of(params), place=place)
+    return base64.urlsafe_b64encode(msgspec.msgpack.encode(next_page)).decode()
 
 
 def _decoded(cursor: str) -> Page:

@@ -1,5 +1,6 @@
 """One line to and from bytes."""
 
+import contextlib
 import json
 import sys
 
@@ -15,10 +16,13 @@ from pid.entries import (
     canonical_ms,
     clean,
     compose,
+    depth_of,
     derived_id,
     elements,
+    is_clean,
     iso_of,
     kind_of,
+    may_be_deeper,
     members,
     name_text,
     read_body,
@@ -124,6 +128,41 @@ def test_a_larger_python_stack_makes_no_deeper_line_valid():
     finally:
         sys.setrecursionlimit(limit)
     assert caught.value.kind == "tooDeep"
+
+
+@pytest.mark.parametrize("depth", [2, 3, 999, 1000])
+def test_no_depth_goes_unseen(depth):
+    arrays, objects = b"[" * depth + b"]" * depth, b'{"":' * (depth - 1) + b"{}" + b"}" * (depth - 1)
+    assert all(depth_of(raw) == depth for raw in (arrays, objects))
+    assert all(may_be_deeper(raw, depth - 1) and not may_be_deeper(raw, depth) for raw in (arrays, objects))
+
+
+@pytest.mark.parametrize(
+    ("raw", "sound"),
+    [
+        (b'{"a":"b"}', True),
+        ('{"a":"\u00e9\u4e2d"}'.encode(), True),
+        (b'{"a":"\\ud83d\\ude00"}', True),
+        (b'{"a":"' + b"[" * 3000 + b'"}', True),
+        (b'{"a":' + b"[" * 999 + b"]" * 999 + b"}", True),
+        (b'{"a":' + b"[" * 1000 + b"]" * 1000 + b"}", False),
+        (b'{"a":"\xff"}', False),
+        (b'{"a":"\\ud83d"}', False),
+        (b'{"a":"b}', False),
+        (b'{"a":1}}', False),
+        (b"[]", False),
+    ],
+)
+@pytest.mark.parametrize("stack", [1000, 4000])
+def test_what_is_clean_goes_out_as_it_stands(raw, sound, stack):
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, stack))
+    try:
+        assert is_clean(raw, 1000) == sound
+        with contextlib.suppress(DamagedLine):
+            assert (clean(raw) is raw) == sound
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 def test_brackets_in_strings_are_no_depth():

@@ -8,10 +8,10 @@ from pid.core.messages import (
     BRANCH_SENTENCE,
     COMPACTION_SENTENCE,
     agent_messages,
-    is_plain,
     llm_message,
     ms_of,
     plain_message,
+    proven_message,
     stored_message,
     to_llm,
 )
@@ -290,17 +290,22 @@ NOT_PLAIN = [
 @pytest.mark.parametrize("message", PLAIN)
 def test_a_plain_line_gives_the_rest_of_it(message):
     line = f"{HEAD}{message}}}".encode()
-    assert is_plain(line)
-    assert bytes(plain_message(line)) == message.encode()
+    for before, behind in ((b"", b""), (line + b"\n", b"\n" + line), (b"}}", b"}}")):
+        place = len(before), len(before) + len(line)
+        assert proven_message(before + line + behind, *place) == message.encode()
+        assert plain_message(before + line + behind, *place) == message.encode()
 
 
 @pytest.mark.parametrize("message", NOT_PLAIN)
 def test_what_only_looks_plain(message):
-    assert not is_plain(f"{HEAD}{message}}}".encode())
+    line = f"{HEAD}{message}}}".encode()
+    assert proven_message(line, 0, len(line)) is None
+    assert proven_message(line + b"}}", 0, len(line)) is None
 
 
 def test_the_deepest_plain_line():
-    assert is_plain((HEAD + '{"role":"user","content":' + "[" * 998 + "]" * 998 + "}}").encode())
+    line = (HEAD + '{"role":"user","content":' + "[" * 998 + "]" * 998 + "}}").encode()
+    assert proven_message(line, 0, len(line)) is not None
 
 
 json_values = st.recursive(
@@ -321,6 +326,7 @@ def test_a_plain_line_is_sound_and_gives_the_stored_message(role, fields, behind
     line = (
         HEAD + message + "".join(f",{json.dumps(key)}:{json.dumps(behind[key])}" for key in behind) + torn + "}"
     ).encode()
-    if is_plain(line):
+    found = proven_message(line, 0, len(line))
+    if found is not None:
         assert clean(line) is line
-        assert bytes(plain_message(line)) == bytes(stored_message(Kind.USER, line) or b"")
+        assert found == plain_message(line, 0, len(line)) == bytes(stored_message(Kind.USER, line) or b"")

@@ -41,18 +41,45 @@ def test_no_text_makes_more_than_a_line(text):
     assert line is None or (0 < len(line) <= PREVIEW_CODE_POINTS and line.splitlines() == [line] == [line.strip()])
 
 
+words = st.lists(
+    st.sampled_from(
+        ["a", "word", "\u00e9t\u00e9", "\u4e2d", "\U0001f600", "C:\\\\x", '"', " ", "\n", "\n\t", "    ", "\r\n"]
+    )
+)
+
+
+@given(
+    words.map(lambda some: "".join(some * 12)),
+    st.sampled_from(["", "\xa0", "\u2028", "\x85", "\x1f", "\u3000"]),
+    st.booleans(),
+)
+def test_a_preview_is_the_words_of_the_text(text, odd, ascii_only):
+    text += odd + text
+    line = " ".join(text.split())[:PREVIEW_CODE_POINTS].rstrip() or None
+    assert one_line(text) == line
+    assert said(Kind.USER, [{"type": "text", "text": text}], ascii_only=ascii_only) == line
+
+
+@pytest.mark.parametrize("first", ["", "."])
+@pytest.mark.parametrize("letter", ["a", "é", "中", "😀", '"', "\\\\"])
+def test_a_text_that_ends_where_a_look_at_it_does(letter, first):
+    for count in range(40, 260):
+        text = first + letter * count
+        assert said(Kind.USER, [{"type": "text", "text": text}], ascii_only=False) == text[:PREVIEW_CODE_POINTS]
+
+
 @given(texts, st.booleans())
 def test_the_beginning_of_a_json_string_tells_what_the_whole_does(text, ascii_only):
     raw = Raw(json.dumps(text, ensure_ascii=ascii_only).encode())
     assert (_text_line(raw)[:PREVIEW_CODE_POINTS].rstrip() or None) == one_line(text)
 
 
-def shown(kind, /, **fields):
-    return preview(kind, read_line(json.dumps(fields).encode()))
+def shown(kind, /, ascii_only=True, **fields):
+    return preview(kind, read_line(json.dumps(fields, ensure_ascii=ascii_only).encode()))
 
 
-def said(kind, content, /, **fields):
-    return shown(kind, message={"content": content} | fields)
+def said(kind, content, /, ascii_only=True, **fields):
+    return shown(kind, ascii_only=ascii_only, message={"content": content} | fields)
 
 
 TEXT = {"type": "text", "text": "words"}
@@ -166,9 +193,9 @@ def test_what_is_no_clean_json_is_told_to_be_proven(raw):
 # Nodes
 
 
-def node(loaded, entry_id, **more):
+def node(loaded, entry_id):
     row = loaded.tree.rows[entry_id]
-    return node_of(loaded.tree, row, read_line(loaded.stored(row)), **more)
+    return node_of(loaded.tree, row, read_line(loaded.stored(row)))
 
 
 def fields_of(loaded, entry_id):

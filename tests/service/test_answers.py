@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pid.core.tree import ROOT
 from pid.errors import EntryNotFound, InvalidCursor
-from pid.protocol import BranchParams, ContextParams, EntriesParams, TreeParams, TreeResult
+from pid.protocol import BranchParams, ContextParams, EntriesParams, TreeParams
 from pid.service import answers, answers_tree, pages
 from tests.service.daemon import append, make_store, move, open_path
 from tests.trees import session_bytes
@@ -24,21 +24,25 @@ async def opened(tmp_path, text, data=None):
     return await open_path(make_store(tmp_path, prefix="new-"), path)
 
 
+def sent(result):
+    """An answer as a client gets it."""
+    return msgspec.json.decode(msgspec.json.encode(result), type=type(result))
+
+
 async def tree(session, **params):
-    result = await answers_tree.get_tree(session, TreeParams(session_id="s", **params))
-    return msgspec.json.decode(msgspec.json.encode(result), type=TreeResult)
+    return sent(await answers_tree.get_tree(session, TreeParams(session_id="s", **params)))
 
 
-def branch(session, **params):
-    return answers.get_branch(session, BranchParams(session_id="s", **params))
+async def branch(session, **params):
+    return sent(await answers.get_branch(session, BranchParams(session_id="s", **params)))
 
 
-def entries(session, **params):
-    return answers.get_entries(session, EntriesParams(session_id="s", **params))
+async def entries(session, **params):
+    return sent(await answers.get_entries(session, EntriesParams(session_id="s", **params)))
 
 
-def context(session, **params):
-    return answers.build_context(session, ContextParams(session_id="s", **params))
+async def context(session, **params):
+    return sent(await answers.build_context(session, ContextParams(session_id="s", **params)))
 
 
 async def all_pages(call, session, **params):
@@ -317,10 +321,11 @@ async def test_no_made_up_cursor_raises_anything_else(forged, tmp_path_factory):
 )
 async def test_no_cursor_reaches_outside_of_the_session(tmp_path, fields):
     session = (await opened(tmp_path, "u1 a1")).session
-    page = pages.begin(session, TreeParams(session_id="s"), None)
+    params = TreeParams(session_id="s")
+    page = pages.begin(session, params, None)
     forged = msgspec.structs.replace(page, **fields)
     with pytest.raises(InvalidCursor):
-        await tree(session, cursor=pages.cursor_at(forged, forged.place))
+        await tree(session, cursor=pages.cursor_at(forged, params, forged.place))
 
 
 async def test_no_cursor_climbs_from_outside_of_the_session(tmp_path):
@@ -328,7 +333,7 @@ async def test_no_cursor_climbs_from_outside_of_the_session(tmp_path):
     params = BranchParams(session_id="s", direction="leafFirst")
     page = pages.begin(session, params, None)
     with pytest.raises(InvalidCursor):
-        await branch(session, direction="leafFirst", cursor=pages.cursor_at(page, page.rows + 1))
+        await branch(session, direction="leafFirst", cursor=pages.cursor_at(page, params, page.rows + 1))
 
 
 async def test_the_pages_of_a_branch_from_the_leaf_climb_past_hidden_entries(tmp_path):
