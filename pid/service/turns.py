@@ -1,13 +1,14 @@
 """The turns of work on the event loop: what is short begins at once, what is long gives way.
 
-`begin` starts work in the turn of who asks for it; most small requests are done in that one step. Of all that goes
-on in slices, `next_turn` lets one slice run in each round of the loop, so a small request waits for few of them,
-however many long answers are being made beside it.
+`begin` starts work in the turn of who asks for it; most small requests are done in that one step, and of those that
+are done `together` one look at a file serves all. Of all that goes on in slices, `next_turn` lets one slice run in
+each round of the loop, so a small request waits for few of them, however many long answers are being made beside it.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import Coroutine, Generator
+from collections.abc import Coroutine, Generator, Iterator
+from contextlib import contextmanager
 from contextvars import copy_context
 from types import coroutine
 from typing import Any, Final
@@ -28,6 +29,25 @@ def begin(work: Coroutine[Any, Any, None]) -> asyncio.Task[None] | None:
     rest = _go_on(work, awaited)
     rest.send(None)
     return asyncio.Task(rest, loop=asyncio.get_running_loop(), context=context)
+
+
+_moment: object | None = None
+
+
+@contextmanager
+def together() -> Iterator[None]:
+    """What begins inside belongs to one moment: all of it was asked for before. Nothing may wait inside."""
+    global _moment
+    _moment = object()
+    try:
+        yield
+    finally:
+        _moment = None
+
+
+def moment() -> object | None:
+    """What stands for the moment, in which the world need not be looked at twice; None outside."""
+    return _moment
 
 
 async def _go_on(work: Coroutine[Any, Any, None], awaited: Any) -> None:

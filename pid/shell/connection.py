@@ -17,6 +17,7 @@ from collections import deque
 from typing import Final, Protocol
 
 from pid.core.framing import Body, Event, Framer, header
+from pid.service.turns import together
 from pid.shell.envelope import Incoming, read_event
 from pid.shell.lifeline import on_signals
 from pid.shell.transport import Buffer, Reader, Writer, unblocked
@@ -131,11 +132,12 @@ class Connection:
 
     def _turn(self) -> None:
         until = self._loop.time() + _TURN
-        while self._waiting and not self._stalled() and self._loop.time() < until:
-            event = self._waiting.popleft()
-            size = _weight(event)
-            self._waiting_bytes -= size
-            self._receiver.take(read_event(event), size)
+        with together():
+            while self._waiting and not self._stalled() and self._loop.time() < until:
+                event = self._waiting.popleft()
+                size = _weight(event)
+                self._waiting_bytes -= size
+                self._receiver.take(read_event(event), size)
         if self._waiting and not self._stalled():
             self.wake()
         self._steer()

@@ -19,7 +19,7 @@ from pid.errors import (
 )
 from pid.protocol import CreateParams, SettingsUpdate
 from pid.service import writing
-from pid.service.turns import begin
+from pid.service.turns import begin, together
 from tests.service.daemon import append, make_store, move, open_path, user
 
 pytestmark = pytest.mark.anyio
@@ -391,3 +391,25 @@ async def test_a_cancellation_right_behind_a_write_is_too_late_or_in_time(reside
     ids = [each.planned.entry_ids[0] for each in written]
     assert ids == [f"n{number}" for number in range(3) if number == 0 or number != behind]
     assert [entry_id for entry_id in resident.session.tree.ids if entry_id.startswith("n")] == ids
+
+
+async def test_requests_that_begin_together_share_one_look(resident, monkeypatch):
+    journal, looks = resident.session.journal, []
+    verify = type(journal).verify
+    monkeypatch.setattr(type(journal), "verify", lambda self: looks.append(self) or verify(self))
+
+    def ask(times):
+        with together():
+            for _ in range(times):
+                assert begin(resident.order.settled()) is None
+
+    ask(3)
+    assert len(looks) == 1
+    with open(journal.path, "ab") as other:
+        other.write(b'{"type":"custom","id":"x1","parentId":null,"timestamp":"2026-01-01T00:00:09.000Z"}\n')
+    ask(3)
+    assert "x1" in resident.session.tree.rows
+    looks.clear()
+    for _ in range(2):
+        await resident.order.settled()
+    assert len(looks) == 2  # outside there is no moment that two belong to
