@@ -33,6 +33,7 @@ from pid.protocol import (
 )
 from pid.service.changes import ChangeLog
 from pid.service.settings import resolve, update
+from pid.service.turns import moment
 
 SLICE_ROWS: Final = 512
 """Bodies that one slice of a long answer reads: with ordinary entries about 1 MiB, a few milliseconds."""
@@ -78,6 +79,7 @@ class Session:
         self.settings_problems: tuple[SettingsProblem, ...] = ()
         self._layers: tuple[SettingsUpdate | None, ...] = (None,)
         self.log = ChangeLog()
+        self._glanced: object | None = None  # the moment in which the file was found to be the same
 
     @property
     def revision(self) -> int:
@@ -183,10 +185,8 @@ class Session:
 
     def _spans(self, rows: Sequence[int]) -> list[Span]:
         """Where rows stand in the file, which is as it was read."""
-        if self.check() is Found.REPLACED:
-            raise changed_on_disk(
-                str(self.journal.path), "replaced"
-            )  # for this read alone: the next one looks into the new file
+        if self.glance() is Found.REPLACED:  # for this read alone: the next one looks into the new file
+            raise changed_on_disk(str(self.journal.path), "replaced")
         starts, sizes = self.tree.starts, self.tree.sizes
         return [(starts[row], sizes[row]) for row in rows]
 
@@ -240,6 +240,15 @@ class Session:
         except SessionChangedOnDisk as error:
             self.lose(error)
             raise
+
+    def glance(self) -> Found:
+        """`check` for reads, made once for all that begin together: each was asked for before it."""
+        now = moment()
+        if now is not None and now is self._glanced:
+            return Found.SAME
+        found = self.check()
+        self._glanced = now if found is Found.SAME else None
+        return found
 
     def lose(self, error: SessionChangedOnDisk) -> None:
         """The file is gone or another: nothing more is read or written, and the client is told."""

@@ -22,7 +22,7 @@ from pid.service.changes import Changed, moved, renamed
 from pid.service.notices import tell_change
 from pid.service.rewriting import reopen, rewrite
 from pid.service.session import SLICE_ROWS, Session
-from pid.service.turns import begin, moment, next_turn
+from pid.service.turns import begin, next_turn
 
 LOCK_DEADLINE: Final = 5.0
 """Seconds to wait for another process's lock."""
@@ -98,7 +98,6 @@ class WriteOrder:
         self._going = False  # `_drain` runs, or will in the next round of the loop
         self._task: asyncio.Task[None] | None = None
         self._writing = False
-        self._looked: object | None = None  # the moment of the last look
         self._last: asyncio.Future[Written] | None = None
         self._reading: asyncio.Future[None] | None = None
         self.grown: Callable[[], None] = nobody
@@ -146,15 +145,9 @@ class WriteOrder:
     def look(self) -> None:
         """Reads on if the file has changed and nothing is being written (a write reads on by itself).
 
-        One look serves all requests that begin together: they were sent before it.
         Raises `SessionChangedOnDisk`, `ReadFailed`.
         """
-        now = moment()
-        if self._writing or self._reading is not None or (now is not None and now is self._looked):
-            return
-        if self.session.check() is Found.SAME:
-            self._looked = now
-        else:
+        if not self._writing and self._reading is None and self.session.glance() is not Found.SAME:
             self._reading = asyncio.get_running_loop().create_future()
             self._go()
 
