@@ -20,7 +20,8 @@ from typing import Final, NamedTuple, NoReturn
 
 from pid.adapters.failures import changed_on_disk, read_failed, sync_failed, write_failed
 from pid.adapters.held import Held
-from pid.core.lines import Batch, Scanner
+from pid.core.batch import Batch
+from pid.core.lines import Scanner
 from pid.core.spans import READ_BYTES, Span, runs
 from pid.errors import (
     NotASession,

@@ -4,12 +4,15 @@ Only where the source is sound and the lines of the fork stand where this reckon
 scan of the fork's file would give, in slices, and what is behind them is left to be scanned. Pure.
 """
 
+from array import array
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, count, repeat
+from itertools import accumulate
 from typing import Final, NamedTuple
 
+from pid.core.batch import Batch
 from pid.core.fork import PathFork, Stored, WholeFork
-from pid.core.lines import JOINED, TOLD, Batch, Row
+from pid.core.lines import JOINED
+from pid.core.prefixes import TOLD
 from pid.core.tree import HIDDEN, RELINKED, ROOT
 from pid.entries import FORMAT_VERSION, clean, read_body
 
@@ -59,19 +62,14 @@ def carried(fork: WholeFork | PathFork, places: Places, stored: Stored) -> Itera
         rows = kept[first : first + SLICE_ROWS]
         stop = first + len(rows)
         batch = Batch(
-            rows=list(
-                map(
-                    Row,
-                    [tree.ids[row] for row in rows],
-                    [tree.id_of(parent) for parent in parents[first:stop]],
-                    [tree.kinds[row] for row in rows],
-                    [tree.times[row] for row in rows],
-                    places.starts[first:stop],
-                    places.sizes[first:stop],
-                    [tree.flags[row] & stays for row in rows],
-                    repeat(0) if whole else count(first + 2),
-                )
-            )
+            ids=[tree.ids[row] for row in rows],
+            parent_ids=[tree.id_of(parent) for parent in parents[first:stop]],
+            kinds=bytearray([tree.kinds[row] for row in rows]),
+            times=array("q", [tree.times[row] for row in rows]),
+            starts=array("Q", places.starts[first:stop]),
+            sizes=array("I", places.sizes[first:stop]),
+            flags=bytearray([tree.flags[row] & stays for row in rows]),
+            lines=array("I", [0] * len(rows) if whole else range(first + 2, stop + 2)),
         )
         for index, row in enumerate(rows):
             if tree.kinds[row] in TOLD:
