@@ -23,7 +23,8 @@ SLICE_ROWS: Final = 1024
 class Places(NamedTuple):
     """Where the kept entries stand in the fork: starts and sizes; where they end, and on which line.
 
-    `shift` is how much further on all stand than in the source, if it is the same for all.
+    `shift` is how much further on all stand than in the source, if it is the same for all: `starts` are those of the
+    source then.
     """
 
     starts: Sequence[int]
@@ -45,8 +46,7 @@ def places_of(fork: WholeFork | PathFork, header_size: int, lines: int) -> Place
     if isinstance(fork, WholeFork):
         shift = header_size - fork.source.start
         end = fork.source.end + shift + (not fork.source.closed)
-        starts = [start + shift for start in tree.starts[: len(fork.kept)]]
-        return None if fork.written or fork.breaks else Places(starts, tree.sizes, end, lines, shift)
+        return None if fork.written or fork.breaks else Places(tree.starts, tree.sizes, end, lines, shift)
     sizes = [len(fork.written[row]) if row in fork.written else tree.sizes[row] for row in fork.kept]
     ends = list(accumulate((size + 1 for size in sizes), initial=header_size + 1))
     return Places(ends[:-1], sizes, ends[-1], 1 + len(sizes))
@@ -66,7 +66,7 @@ def carried(fork: WholeFork | PathFork, places: Places, stored: Stored) -> Itera
             parent_ids=[tree.id_of(parent) for parent in parents[first:stop]],
             kinds=bytearray([tree.kinds[row] for row in rows]),
             times=array("q", [tree.times[row] for row in rows]),
-            starts=array("Q", places.starts[first:stop]),
+            starts=array("Q", [start + (places.shift or 0) for start in places.starts[first:stop]]),
             sizes=array("I", places.sizes[first:stop]),
             flags=bytearray([tree.flags[row] & stays for row in rows]),
             lines=array("I", [0] * len(rows) if whole else range(first + 2, stop + 2)),

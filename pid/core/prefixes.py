@@ -104,7 +104,7 @@ def _line_ends(view: bytes | bytearray, at: int, stop: int) -> list[int]:
     ends: list[int] = []
     find, add = view.find, ends.append
     while at < stop:
-        end = find(b"\n", at, stop)
+        end = find(b"\n", at)
         add(end)
         at = end + 1
     return ends
