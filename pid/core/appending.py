@@ -112,11 +112,16 @@ def _are_all(text: bytes, fields: _Fields) -> bool:
     """Whether the members of an object are these and no others. Values are stepped over, not read again."""
     at, count = text.index(b"{") + 1, 0
     while match := _NAME.match(text, at):
-        value = fields.get(json.loads(match[1]))
+        value = fields.get(_key(match[1]))
         if value is None:
             return False
         at, count = match.end() + len(value), count + 1
     return count == len(fields) and text[at:].strip() == b"}"
+
+
+def _key(text: bytes) -> str:
+    key: str = json.loads(text) if b"\\" in text else text[1:-1].decode()
+    return key
 
 
 def _role(message: msgspec.Raw) -> str:

@@ -21,6 +21,7 @@ from pid.protocol import (
     DidCloseNotice,
     Problem,
     ProblemsNotice,
+    RunningCompaction,
     SessionState,
     Settings,
     SettingsProblem,
@@ -224,8 +225,8 @@ class Session:
 
     # State
 
-    def state(self) -> SessionState:
-        """The session as it is now."""
+    def state(self, compaction: RunningCompaction | None = None) -> SessionState:
+        """The session as it is now, with the compaction that goes on."""
         header = self.journal.scanner.header or {}
         tree = self.tree
         return SessionState(
@@ -243,7 +244,7 @@ class Session:
             created_at=_text(header.get("timestamp")),
             modified_at=self._modified_at() or _text(header.get("timestamp")),
             settings=self.settings,
-            compaction=None,
+            compaction=compaction,
             problems=self.problems,
             settings_problems=self.settings_problems,
         )

@@ -12,7 +12,6 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, Final, TypeVar
 
-import msgspec
 import orjson
 from msgspec import UNSET
 
@@ -64,7 +63,7 @@ class Resident:
     def state(self) -> SessionState:
         """The session as it is now."""
         running = self.compactor.running
-        return msgspec.structs.replace(self.session.state(), compaction=running.told() if running else None)
+        return self.session.state(running.told() if running else None)
 
     def hold(self) -> Callable[[], None]:
         """Keeps the file from being closed until what is returned is called."""

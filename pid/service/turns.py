@@ -1,12 +1,63 @@
-"""The turns of long work on the event loop: of all that goes on in slices, one slice in each round of the loop.
+"""The turns of work on the event loop: what is short begins at once, what is long gives way.
 
-A small request takes a few rounds. So it waits for a few slices, however many long answers are being made beside it.
+`begin` starts work in the turn of who asks for it; most small requests are done in that one step. Of all that goes
+on in slices, `next_turn` lets one slice run in each round of the loop, so a small request waits for few of them,
+however many long answers are being made beside it.
 """
 
 import asyncio
 from collections import deque
-from typing import Final
+from collections.abc import Coroutine, Generator
+from contextvars import copy_context
+from types import coroutine
+from typing import Any, Final
 from weakref import WeakKeyDictionary
+
+
+def begin(work: Coroutine[Any, Any, None]) -> asyncio.Task[None] | None:
+    """Runs `work` up to its first suspension, at once; the task that goes on with it, or None if it is done.
+
+    Raises what `work` raises until then. That step belongs to no task: what wants a current one (`asyncio.timeout`, a
+    task group) must not stand in it.
+    """
+    context = copy_context()
+    try:
+        awaited = context.run(work.send, None)
+    except StopIteration:
+        return None
+    rest = _go_on(work, awaited)
+    rest.send(None)
+    return asyncio.Task(rest, loop=asyncio.get_running_loop(), context=context)
+
+
+async def _go_on(work: Coroutine[Any, Any, None], awaited: Any) -> None:
+    await _rest(work, awaited)
+
+
+@coroutine
+def _rest(work: Coroutine[Any, Any, None], awaited: Any) -> Generator[Any, Any, None]:
+    """What is left of `work`, which waits for `awaited`. At the first `yield` it waits for its task to start.
+
+    A coroutine that has not begun would never see a cancellation that comes before; this one does as a task does.
+    """
+    try:
+        try:
+            yield
+        except asyncio.CancelledError as error:
+            if awaited is None or not awaited.cancel():
+                awaited = work.throw(error)
+        else:
+            if awaited is None:  # a bare yield gives way for one round of the loop, which has passed
+                awaited = work.send(None)
+        while True:
+            try:
+                sent = yield awaited
+            except BaseException as error:  # a cancellation, on its way to where the work waits
+                awaited = work.throw(error)
+            else:
+                awaited = work.send(sent)
+    except StopIteration:
+        return
 
 
 class _Turns:

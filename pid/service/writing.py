@@ -10,7 +10,7 @@ import contextlib
 from collections import deque
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from pid.adapters.journal import Found, Journal
 from pid.core.overlay import Overlay, Planned, Stamp
@@ -22,7 +22,7 @@ from pid.service.changes import Changed, moved, renamed
 from pid.service.notices import tell_change
 from pid.service.rewriting import reopen, rewrite
 from pid.service.session import SLICE_ROWS, Session
-from pid.service.turns import next_turn
+from pid.service.turns import begin, next_turn
 
 LOCK_DEADLINE: Final = 5.0
 """Seconds to wait for another process's lock."""
@@ -45,13 +45,22 @@ class Written:
     change: Changed | None
 
 
+class _Done(asyncio.Future[Written]):
+    """What a write did. Once it has begun, who waits for it cannot cancel it."""
+
+    begun = False
+
+    def cancel(self, msg: Any = None) -> bool:
+        return not self.begun and super().cancel(msg)
+
+
 @dataclass(eq=False, slots=True)
 class _Write:
     plan: Plan
     cause: str
-    done: asyncio.Future[Written]
-    begun: bool = False
+    done: _Done
     planned: Planned | None = None
+    change: Changed | None = None
     error: BaseException | None = None
 
 
@@ -86,15 +95,12 @@ class WriteOrder:
     def __init__(self, session: Session) -> None:
         self.session = session
         self._waiting: deque[_Write] = deque()
+        self._going = False  # `_drain` runs, or will in the next round of the loop
         self._task: asyncio.Task[None] | None = None
+        self._writing = False
         self._last: asyncio.Future[Written] | None = None
         self._reading: asyncio.Future[None] | None = None
         self.grown: Callable[[], None] = nobody
-
-    @property
-    def busy(self) -> bool:
-        """Whether a write is going on or waits."""
-        return self._task is not None
 
     async def settled(self) -> None:
         """Returns when the writes that have arrived by now are done, however they end, and the file is as it was read.
@@ -104,7 +110,7 @@ class WriteOrder:
         if self._last is not None and not self._last.done():
             await asyncio.wait([self._last])
         self.look()
-        if self._reading is not None and not self._reading.done():
+        if self._reading is not None:
             await asyncio.wait([self._reading])
         if self.session.lost:
             raise self.session.lost
@@ -120,20 +126,18 @@ class WriteOrder:
         Raises what `plan` raises, `SessionBusy`, `WriteFailed`, `SessionChangedOnDisk`. Cancelled before it begins,
         nothing is written; afterwards the cancellation is ignored and the result returned.
         """
-        write = _Write(plan, cause, asyncio.get_running_loop().create_future())
+        write = _Write(plan, cause, _Done())
         self._waiting.append(write)
         self._last = write.done
-        if self._task is None:
-            self._task = asyncio.create_task(self._drain())
-        while not write.done.done():
-            try:
-                await asyncio.wait([write.done])
-            except asyncio.CancelledError:
-                if not write.begun:
-                    write.done.cancel()
-                    raise
+        self._go()
         try:
-            return write.done.result()
+            while True:
+                try:
+                    return await write.done
+                except asyncio.CancelledError:
+                    if not write.done.begun:
+                        write.done.cancel()
+                        raise
         finally:  # an error's traceback has this frame, which must not lead back to the error
             self._last = None if self._last is write.done else self._last
             del write
@@ -143,17 +147,36 @@ class WriteOrder:
 
         Raises `SessionChangedOnDisk`, `ReadFailed`.
         """
-        if self._task is None and self.session.check() is not Found.SAME:
+        if not self._writing and self._reading is None and self.session.check() is not Found.SAME:
             self._reading = asyncio.get_running_loop().create_future()
-            self._task = asyncio.create_task(self._read_on(self._reading))
+            self._go()
+
+    def _go(self) -> None:
+        if not self._going:
+            self._going = True
+            self._task = begin(self._drain())
+
+    async def _drain(self) -> None:
+        """Does what waits. The first write goes at once; those that come in the same round of the loop go together."""
+        try:
+            while self._waiting or self._reading is not None:
+                if self._reading is not None:
+                    await self._read_on(self._reading)
+                else:
+                    self._writing = True
+                    await self._turn()
+                    self._writing = False
+                await asyncio.sleep(0)
+        finally:
+            self._going, self._writing, self._task = False, False, None
 
     async def _read_on(self, done: asyncio.Future[None]) -> None:
         try:
             with contextlib.suppress(PidError):
                 await self._catch_up()
         finally:
+            self._reading = None
             done.set_result(None)
-            await self._drain()
 
     async def _catch_up(self) -> bool:
         """Reads what others wrote; whether it was in another file, which another daemon put in this one's place."""
@@ -171,16 +194,8 @@ class WriteOrder:
             await self.absorb()
         return found is Found.REPLACED
 
-    async def _drain(self) -> None:
-        try:
-            while self._waiting:
-                await self._turn()
-        finally:
-            self._task = None
-
     async def _turn(self) -> None:
-        session = self.session
-        group = self._new_group()
+        group: _Group | None = None
         try:
             await self._lock()
             try:
@@ -189,13 +204,14 @@ class WriteOrder:
                 group = self._gather()
                 await self._put(group)
             finally:
-                session.journal.unlock()
+                self.session.journal.unlock()
         except Exception as error:  # whatever it is: each write is answered, and the next turn goes on
-            if not group.writes:
+            if group is None:
+                group = self._new_group()
                 group.writes += iter(self._next, None)
             group.fail(error)
-        else:
-            await self._sync(group)
+        self._count(group)
+        await self._sync(group)
         self._answer(group)
 
     def _new_group(self) -> _Group:
@@ -236,7 +252,7 @@ class WriteOrder:
         while self._waiting:
             write = self._waiting.popleft()
             if not write.done.cancelled():
-                write.begun = True
+                write.done.begun = True
                 return write
         return None
 
@@ -258,7 +274,7 @@ class WriteOrder:
     async def _sync(self, group: _Group) -> None:
         """One sync for the group, also where all of it stood already: that may be the retry after a failed sync."""
         journal, settings = self.session.journal, self.session.settings
-        asked = (write.planned for write in group.writes if write.planned)
+        asked = (write.planned for write in group.writes if write.planned and write.error is None)
         if settings.durability != "synced" or not any(planned.entry_ids or planned.writes for planned in asked):
             return
         try:
@@ -302,26 +318,32 @@ class WriteOrder:
         tell_change(session, Changed(revision, shown, touched, session.leaf_id, moves, names, "external"))
         self.grown()
 
-    def _answer(self, group: _Group) -> None:
+    def _count(self, group: _Group) -> None:
+        """Counts each write that stands in the file as one change, whatever failed: memory says what the file says.
+
+        The leaf moves here, before the sync: whoever reads meanwhile finds it with the rows that are there.
+        """
         last = group.last
         for write in group.writes:
-            change = None
             if write.planned and self._stands(write.planned):
-                change = self._count(write, write.planned, group if write is last else None)
+                write.change = self._changed(write, write.planned, group if write is last else None)
+
+    def _answer(self, group: _Group) -> None:
+        for write in group.writes:
             if write.done.done():
                 continue
             if write.error is not None:
                 write.done.set_exception(write.error)
-                tell_change(self.session, change)  # there is no result that it could follow
+                tell_change(self.session, write.change)  # there is no result that it could follow
             elif write.planned is not None:
-                write.done.set_result(Written(write.planned, self.session.revision, change))
+                revision = write.change.revision if write.change else self.session.revision
+                write.done.set_result(Written(write.planned, revision, write.change))
 
     def _stands(self, planned: Planned) -> bool:
-        # Also after a failed sync: the lines are in the file, and memory says what the file says.
         return bool(planned.writes) and planned.writes[-1] in self.session.tree.rows
 
-    def _count(self, write: _Write, planned: Planned, group: _Group | None) -> Changed:
-        """Counts the write as one change; the last one of a group takes what the group changed beside its rows."""
+    def _changed(self, write: _Write, planned: Planned, group: _Group | None) -> Changed:
+        """The change that a write made; the last one of a group takes what the group changed beside its rows."""
         session, tree = self.session, self.session.tree
         rows = tuple(tree.rows[entry_id] for entry_id in planned.writes)
         session.leaf = ROOT if planned.leaf_id is None else tree.rows[planned.leaf_id]

@@ -38,12 +38,13 @@ class RpcError(Exception):
 class Call:
     """A request that has no answer yet."""
 
-    __slots__ = ("afterwards", "cancelled", "id", "size", "task")
+    __slots__ = ("afterwards", "answered", "cancelled", "id", "size", "task")
 
     def __init__(self, id: Id, size: int) -> None:
         self.id = id
         self.size = size
-        self.task: asyncio.Task[None] | None = None  # None: pygls runs the handler, or it has returned
+        self.task: asyncio.Task[None] | None = None  # None: it began just now, or pygls runs it, or it has returned
+        self.answered = False  # the handler has returned
         self.cancelled = False
         self.afterwards: list[Callable[[], None]] = []
 
@@ -83,7 +84,7 @@ class Calls:
 
     def reply(self, call: Call, result: Any) -> None:
         """Answer with a Struct or plain values. From here on a cancel comes too late."""
-        call.task = None
+        call.task, call.answered = None, True
         try:
             pieces, holes = outline(result)
             if not holes:
@@ -98,7 +99,7 @@ class Calls:
 
     def fail(self, call: Call, error: BaseException) -> None:
         """Answer with the error that `error` is to a client."""
-        call.task = None
+        call.task, call.answered = None, True
         id = envelope.encode(call.id)
         code, message, data = _explain(error, call)
         try:

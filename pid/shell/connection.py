@@ -5,8 +5,8 @@ turn of the loop. What it holds for a client is bounded: past `MAX_OUT` bytes th
 while the receiver is `full`, messages wait; past `MAX_WAITING` bytes that wait, it stops reading. So a client
 may write hundreds of requests before it reads its first answer, and cannot fill the memory.
 
-Order: a turn starts at most `_BATCH` tasks, and only tasks; any other message waits for the next turn, when
-each task has reached its first suspension. So a cancel never comes before its request has begun.
+Order: the receiver acts on each message at once, and a request's handler runs up to its first suspension then.
+So requests begin in the order of their arrival, and a cancel never comes before its request has begun.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ MAX_OUT: Final = 64 * 1024 * 1024
 MAX_WAITING: Final = 64 * 1024 * 1024
 FINISH_WITHIN: Final = 0.5  # seconds for what was received, at the end; then it is cancelled
 FLUSH_WITHIN: Final = 0.15  # seconds for the client to take the last answers
-_BATCH: Final = 32
+_TURN: Final = 0.002  # seconds of acting on messages before other work gets the loop
 _OVERHEAD: Final = 200  # bytes that a waiting message takes beside its body
 _COPIED: Final = 64 * 1024  # up to this size a message leaves as one buffer
 
@@ -37,9 +37,6 @@ class Receiver(Protocol):
 
     def full(self) -> bool:
         """Whether so much is open that new messages wait."""
-
-    def starts_task(self, message: Incoming) -> bool:
-        """Whether `take` will start a task for it."""
 
     def take(self, message: Incoming, size: int) -> None:
         """Act on a message; `size` is what it holds of the memory."""
@@ -62,7 +59,6 @@ class Connection:
         self._reader = Reader(reading, Framer(max_body), self._deliver, lambda: self.end("the input ended"))
         self._writer = Writer(writing, self._taken, lambda: self.end("the client does not read any more"))
         self._waiting: deque[Event] = deque()
-        self._first: Incoming | None = None  # the first of them, if it was read and has to wait
         self._waiting_bytes = 0
         self._scheduled = False
         self._ended = asyncio.Event()
@@ -97,7 +93,6 @@ class Connection:
             logger.info("the connection ends: %s", reason)
         if discard:
             self._waiting.clear()
-            self._first = None
         self._ended.set()
 
     def send(self, parts: list[Buffer]) -> None:
@@ -132,25 +127,16 @@ class Connection:
 
     def _next_turn(self) -> None:
         self._scheduled = False
-        self._writer.uncork()
         self._turn()
 
     def _turn(self) -> None:
-        started = 0
-        while self._waiting and started < _BATCH and not self._stalled():
-            message = self._first or read_event(self._waiting[0])
-            starts = self._receiver.starts_task(message)
-            if started and not starts:
-                self._first = message
-                break
-            self._first = None
-            size = _weight(self._waiting.popleft())
+        until = self._loop.time() + _TURN
+        while self._waiting and not self._stalled() and self._loop.time() < until:
+            event = self._waiting.popleft()
+            size = _weight(event)
             self._waiting_bytes -= size
-            self._receiver.take(message, size)
-            started += starts
-        if started > 1:
-            self._writer.cork()
-        if started or (self._waiting and not self._stalled()):
+            self._receiver.take(read_event(event), size)
+        if self._waiting and not self._stalled():
             self.wake()
         self._steer()
 
@@ -168,7 +154,7 @@ class Connection:
             self._reader.start()
 
     async def _flush(self) -> None:
-        self._writer.uncork()
+        self._writer.flush()
         deadline = self._loop.time() + FLUSH_WITHIN
         while self._writer.queued and self._loop.time() < deadline:
             self._moved.clear()

@@ -1,7 +1,7 @@
 """From a message to who handles it, and the life cycle of LSP: who may ask what, and when.
 
-A request of a registered method becomes one task; a notification goes to its listener at once. LSP's features are
-handed to pygls, once it is loaded (`late`).
+The handler of a registered method begins at once, and goes on in a task if it has to wait; a notification goes to its
+listener at once. LSP's features are handed to pygls, once it is loaded (`late`).
 What is out of turn is refused here: before `initialize`, after `shutdown`, with an id that is open, for a method
 that nobody has.
 """
@@ -15,6 +15,7 @@ import msgspec
 
 from pid.errors import PidError
 from pid.protocol import InitializeParams, Wire, decode_params
+from pid.service.turns import begin
 from pid.shell import envelope
 from pid.shell.calls import CALL, Call, Calls
 from pid.shell.connection import FINISH_WITHIN, Connection
@@ -88,9 +89,6 @@ class Dispatch:
     def full(self) -> bool:
         return self.calls.full
 
-    def starts_task(self, message: Incoming) -> bool:
-        return isinstance(message, Message) and message.method in self._methods
-
     def take(self, message: Incoming, size: int) -> None:
         try:
             if isinstance(message, Fault):
@@ -133,7 +131,7 @@ class Dispatch:
         call = self.calls.open(id, size)
         method = self._methods.get(message.method)
         if method is not None:
-            call.task = asyncio.Task(self._answer(call, method, message.params), loop=self._loop)
+            call.task = begin(self._answer(call, method, message.params))
             return
         try:
             match message.method:

@@ -6,9 +6,13 @@ Together they give the bytes that msgspec would give in one go. The value must n
 
 import copy
 from collections.abc import Iterator
-from typing import Any, Final
+from functools import cache
+from operator import is_not
+from types import UnionType
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 import msgspec
+from msgspec import UnsetType
 
 from pid.shell.envelope import Raw, encode
 from pid.shell.transport import Buffer
@@ -80,8 +84,10 @@ def _hollow(value: Any, holes: list[Hole], depth: int) -> Any:
     if isinstance(value, list | tuple):
         if len(value) > _FEW:
             return _moved(value, holes)
+        if not value:
+            return value
         items = [_hollow(item, holes, depth - 1) for item in value]
-        return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
+        return items if any(map(is_not, items, value)) else value
     if isinstance(value, msgspec.Struct):
         return _hollow_struct(value, holes, depth)
     if isinstance(value, dict) and len(value) <= _FEW:
@@ -92,13 +98,27 @@ def _hollow(value: Any, holes: list[Hole], depth: int) -> Any:
 
 def _hollow_struct(value: msgspec.Struct, holes: list[Hole], depth: int) -> msgspec.Struct:
     changed = value
-    for name in value.__struct_fields__:
+    for name in _roomy(type(value)):
         old = getattr(value, name)
-        new = old if type(old) in _PLAIN else _hollow(old, holes, depth - 1)
-        if new is not old:
+        if old and (new := _hollow(old, holes, depth - 1)) is not old:
             changed = copy.copy(value) if changed is value else changed
             msgspec.structs.force_setattr(changed, name, new)
     return changed
+
+
+@cache
+def _roomy(kind: type[msgspec.Struct]) -> tuple[str, ...]:
+    """The fields of a wire type that may hold something large."""
+    return tuple(field.name for field in msgspec.structs.fields(kind) if not _is_plain(field.type))
+
+
+def _is_plain(annotation: Any) -> bool:
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        return _is_plain(get_args(annotation)[0])
+    if origin in (Union, UnionType):
+        return all(map(_is_plain, get_args(annotation)))
+    return origin is Literal or annotation in _PLAIN or annotation is UnsetType
 
 
 def _moved(part: Hole, holes: list[Hole]) -> Raw:

@@ -5,9 +5,9 @@
     sys.exit(server.serve())
 
 A registered handler gets its params as a wire type and answers with a Struct or plain values, which must not
-change afterwards; it raises `PidError` for what a client may see. It runs as one task: requests start in the
-order of their arrival, each up to its first suspension, and `$/cancelRequest` cancels the task until it returns;
-then its result is what comes. LSP's features are pygls', loaded when a client asks for the first of them (`late`).
+change afterwards; it raises `PidError` for what a client may see. Requests begin at once, in the order of their
+arrival, each up to its first suspension, and go on in a task (`turns.begin`); `$/cancelRequest` cancels that until it
+returns, then its result is what comes. LSP's features are pygls', loaded when a client asks for the first (`late`).
 """
 
 import asyncio
@@ -156,7 +156,7 @@ def listen(server: RpcServer, method: str, handler: Callable[[Raw], None]) -> No
 def after_response(action: Callable[[], None]) -> None:
     """Do this right behind the answer to the running request; at once where none is being answered."""
     call = CALL.get()
-    if call is None or call.task is None:
+    if call is None or call.answered:
         action()
     else:
         call.afterwards.append(action)

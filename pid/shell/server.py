@@ -58,7 +58,7 @@ from pid.service.listing import Listings
 from pid.service.notices import tell_change
 from pid.service.prompting import build_prompt
 from pid.service.raw_messages import RawMessage
-from pid.service.session import Session, Surroundings
+from pid.service.session import Surroundings
 from pid.service.store import Resident, Store
 from pid.service.summarizing import EXTRACTIVE, Summarizer
 from pid.service.writing import Plan, Written
@@ -167,8 +167,7 @@ class Daemon:
         self.planners.shutdown(wait=False, cancel_futures=True)
 
     async def get_state(self, params: StateParams) -> SessionState:
-        session = await self._settled(params.session_id)
-        return self.store.get(session.session_id).state()
+        return (await self._settled(params.session_id)).state()
 
     async def append(self, params: AppendParams) -> AppendResult:
         if params.format is not None:
@@ -206,20 +205,20 @@ class Daemon:
         )
 
     async def get_tree(self, params: TreeParams) -> TreeResult:
-        return await answers_tree.get_tree(await self._settled(params.session_id), params)
+        return await answers_tree.get_tree((await self._settled(params.session_id)).session, params)
 
     async def get_branch(self, params: BranchParams) -> EntriesResult:
-        return await answers.get_branch(await self._settled(params.session_id), params)
+        return await answers.get_branch((await self._settled(params.session_id)).session, params)
 
     async def get_entries(self, params: EntriesParams) -> EntriesResult:
-        return await answers.get_entries(await self._settled(params.session_id), params)
+        return await answers.get_entries((await self._settled(params.session_id)).session, params)
 
     async def build_context(self, params: ContextParams) -> ContextResult:
-        session = await self._settled(params.session_id)
+        resident = await self._settled(params.session_id)
+        session, gauge = resident.session, resident.compactor.gauge
         found = await answers.build_context(session, params)
         if not params.include_usage:
             return found
-        gauge = self.store.get(params.session_id).compactor.gauge
         leaf = ROOT if found.leaf_id is None else session.tree.find(found.leaf_id)
         return structs.replace(found, context_usage=await gauge.usage(leaf))
 
@@ -231,12 +230,12 @@ class Daemon:
         trusted = places.trusts(params.cwd)
         return build_prompt(params, home=self.home, agent_dir=places.agent_dir, today=today, project=trusted)
 
-    async def _settled(self, session_id: str) -> Session:
+    async def _settled(self, session_id: str) -> Resident:
         """The session once the writes that came before are done."""
         resident = self.store.get(session_id)
         after_response(resident.hold())
         await resident.order.settled()
-        return resident.session
+        return resident
 
     async def _append(self, params: Placement, plan: Plan) -> tuple[Written, dict[str, Any]]:
         resident = self.store.get(params.session_id)

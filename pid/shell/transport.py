@@ -157,6 +157,9 @@ def _pumped(descriptor: int) -> int:
 class Writer:
     """Writes buffers to `descriptor` in the order in which they were given, from the loop's thread only.
 
+    The first that is sent in a round of the loop goes out at once, what follows in it together in the next one: a
+    lone answer waits for nothing, and many small ones leave in one call.
+
     `queued` counts the bytes that the other side has not taken yet. `taken` is called when it has taken some
     after a wait; `broken` is called once, when the other side is gone: from then on all is dropped.
     """
@@ -168,27 +171,26 @@ class Writer:
         self._taken = taken
         self._broken = broken
         self._queue: deque[Buffer] = deque()
-        self._corked = False
+        self._held = False  # something went out in this round
         self._waiting = False
         self._dead = False
 
     def send(self, buffers: list[Buffer]) -> None:
-        """Queue the buffers; they go out at once as far as the descriptor takes them, unless corked."""
+        """Queue the buffers, which go out as soon as the descriptor takes them."""
         if self._dead:
             return
         self._queue.extend(buffers)
         self.queued += sum(map(len, buffers))
-        if not (self._corked or self._waiting):
-            self._flush()
+        if not (self._held or self._waiting):
+            self._held = True
+            self._loop.call_soon(self.flush)
+            self._write()
 
-    def cork(self) -> None:
-        """Hold what is sent until `uncork`: many small messages then leave in one call."""
-        self._corked = True
-
-    def uncork(self) -> None:
-        self._corked = False
+    def flush(self) -> None:
+        """Write what is queued, as far as the descriptor takes it now."""
+        self._held = False
         if self._queue and not self._waiting:
-            self._flush()
+            self._write()
 
     def close(self) -> None:
         """Drop what was not taken."""
@@ -197,7 +199,7 @@ class Writer:
         self._queue.clear()
         self.queued = 0
 
-    def _flush(self) -> None:
+    def _write(self) -> None:
         budget = _BURST
         while self._queue and budget > 0:
             try:
@@ -226,7 +228,7 @@ class Writer:
 
     def _wait(self, waiting: bool) -> None:
         if waiting and not self._waiting:
-            self._loop.add_writer(self._descriptor, self._flush)
+            self._loop.add_writer(self._descriptor, self._write)
         elif self._waiting and not waiting:
             self._loop.remove_writer(self._descriptor)
         self._waiting = waiting

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from tests import npm
 from tests.benchmarks.daemon import Bench
 from tests.benchmarks.figures import Figures
+from tests.benchmarks.floors import Floors
 from tests.benchmarks.many import Many, plant
 from tests.benchmarks.pi_rpc import RpcReference
 from tests.benchmarks.readme import how_fast
@@ -46,7 +47,7 @@ def main() -> None:
 def _measure(options: argparse.Namespace, figures: Figures, folder: Path) -> None:
     """Each run measures everything once, the daemon and pi in turn: what disturbs the machine disturbs both."""
     command = shlex.split(options.command)
-    bench, many = Bench(command, figures), Many(command, figures)
+    bench, many, floors = Bench(command, figures), Many(command, figures), Floors(figures)
     pi = _pi(options, figures, folder)
     directories = {f"{count} sessions": plant(folder / f"many-{count}", count) for count in options.sessions}
     files = {recipe.name: write(recipe, folder / f"{recipe.name}.jsonl") for recipe in _recipes(options)}
@@ -54,6 +55,7 @@ def _measure(options: argparse.Namespace, figures: Figures, folder: Path) -> Non
     for run in range(options.runs):
         _tell(f"run {run + 1} of {options.runs}")
         bench.start()
+        floors.start()
         bench.small_requests(smallest)
         if pi:
             pi.rpc.start()
@@ -61,12 +63,14 @@ def _measure(options: argparse.Namespace, figures: Figures, folder: Path) -> Non
             _tell(f"  {name}")
             bench.session(name, path, smallest)
             many.forks(name, path, folder / "forks")
+            floors.session(name, path, folder / "forks")
             if pi:
                 pi.library.session(name, path, folder / "forks")
                 pi.rpc.session(name, path)
         for name, directory in directories.items():
             _tell(f"  {name}")
             many.directory(name, directory)
+            floors.directory(name, directory)
             if pi:
                 pi.library.directory(name, directory)
 

@@ -1,7 +1,7 @@
 """The floor of an asyncio server: `python -m tests.benchmarks.bare [RESULT]` takes requests apart and does nothing.
 
-One reader on the loop, the framing, an envelope decoded by msgspec, and the same result for every request. What the
-daemon takes beyond it is the daemon's own. `append_seconds` is the floor of an append: the write and the sync alone.
+One reader on the loop, the framing, an envelope decoded by msgspec, and the same result for every request: RESULT, or
+with `--file PATH` what stands in the file at that moment. What the daemon takes beyond it is the daemon's own.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ import fcntl
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from time import perf_counter
 
 import msgspec
 
@@ -40,7 +39,7 @@ def bodies(data: bytearray) -> Iterator[bytearray]:
     del data[:at]
 
 
-def serve(result: bytes) -> None:
+def serve(result: Callable[[], bytes]) -> None:
     loop = asyncio.new_event_loop()
     decode = msgspec.json.Decoder(Envelope).decode
     pending = bytearray()
@@ -49,7 +48,7 @@ def serve(result: bytes) -> None:
         chunk = os.read(0, CHUNK)
         pending.extend(chunk)
         messages = [decode(body) for body in bodies(pending)]
-        replies = [b'{"jsonrpc":"2.0","id":%d,"result":%b}' % (each.id, result) for each in messages if each.id]
+        replies = [b'{"jsonrpc":"2.0","id":%d,"result":%b}' % (each.id, result()) for each in messages if each.id]
         written(b"".join(b"Content-Length: %d\r\n\r\n%b" % (len(reply), reply) for reply in replies))
         if not chunk or any(each.method == "exit" for each in messages):
             loop.stop()
@@ -68,17 +67,12 @@ def widened(descriptor: int) -> None:
         fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, PIPE)
 
 
-def append_seconds(path: Path, line: bytes, synced: bool) -> float:
-    """How long it takes to write a line behind a file, and to sync it."""
-    with path.open("ab", buffering=0) as file:
-        started = perf_counter()
-        file.write(line)
-        if synced:
-            getattr(os, "fdatasync", os.fsync)(file.fileno())
-        return perf_counter() - started
-
-
 if __name__ == "__main__":
     widened(0)
     widened(1)
-    serve(sys.argv[1].encode() if len(sys.argv) > 1 else b"null")
+    match sys.argv[1:]:
+        case ["--file", path]:
+            serve(Path(path).read_bytes)
+        case arguments:
+            fixed = "".join(arguments).encode() or b"null"
+            serve(lambda: fixed)

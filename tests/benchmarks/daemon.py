@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
@@ -12,17 +11,15 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from tests.benchmarks.bare import append_seconds
 from tests.benchmarks.delays import Request, delays
 from tests.benchmarks.figures import Figures
+from tests.benchmarks.floors import APPENDS, BARE
 from tests.benchmarks.processes import Memory
 from tests.benchmarks.weighing import repeated, weighed
 from tests.benchmarks.wire import Daemon, Params, TooLarge
 
-BARE = (sys.executable, "-m", "tests.benchmarks.bare")
 ROUND_TRIPS = 1000
 PIPELINED = 20_000
-APPENDS = 200
 PIPELINED_APPENDS = 2000
 DURABILITIES = ("synced", "written")
 SMALL_REPEATS = 30
@@ -139,11 +136,6 @@ class Bench:
                 seconds = daemon.seconds("session/setLeaf", {"sessionId": session_id, "entryId": leaf})
                 self._add(f"branch, {durability}", name, "us", seconds * 1e6)
                 daemon.request("session/append", params)
-        with restored(path):
-            line = json.dumps(params["entry"]).encode() + b"\n"
-            for _ in range(APPENDS):
-                seconds = append_seconds(path, line, synced=durability == "synced")
-                self.figures.add("bare", work, name, "us", seconds * 1e6)
 
     def delays(self, name: str, path: Path, other: Path) -> None:
         """What a small request waits while this session opens, and while its context is made and sent."""

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks.daemon import APPENDS, MESSAGE, restored
+from tests.benchmarks.daemon import MESSAGE, restored
 from tests.benchmarks.figures import Figures
+from tests.benchmarks.floors import APPENDS
 from tests.benchmarks.many import LISTINGS, PROJECT, touch
 from tests.benchmarks.processes import Memory
 from tests.benchmarks.weighing import repeated, weighed

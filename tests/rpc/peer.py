@@ -70,6 +70,7 @@ class Peer:
     async def written(self) -> None:
         """All that was sent has left."""
         async with asyncio.timeout(WITHIN):
+            self.writer.flush()
             while self.writer.queued:
                 self._moved.clear()
                 await self._moved.wait()
@@ -115,6 +116,7 @@ class Peer:
 
     def close_input(self) -> None:
         """End the server's input, behind what it was sent already."""
+        self.writer.flush()
         assert not self.writer.queued
         self.writer.close()
         self._descriptors.discard(self._writing)

@@ -1,12 +1,13 @@
-"""Of all long work one slice in each round of the loop, in turn; who gives up holds nobody up."""
+"""What is short is done at once; of all long work one slice in each round of the loop, in turn."""
 
 from __future__ import annotations
 
 import asyncio
+from contextvars import ContextVar
 
 import pytest
 
-from pid.service.turns import next_turn
+from pid.service.turns import begin, next_turn
 
 pytestmark = pytest.mark.anyio
 
@@ -67,3 +68,91 @@ def test_each_loop_has_its_own():
     for _ in range(3):
         asyncio.run(left_behind())
         asyncio.run(next_turn())
+
+
+# Work that begins at once
+
+
+async def test_what_never_waits_is_done_at_once():
+    ran = []
+
+    async def short():
+        ran.append("here")
+
+    assert begin(short()) is None
+    assert ran == ["here"]
+
+
+async def test_what_waits_goes_on_in_a_task_and_in_its_context():
+    variable, ran = ContextVar("variable", default="outside"), []
+
+    async def long_work():
+        variable.set("inside")
+        ran.append(asyncio.current_task())
+        await asyncio.sleep(0.001)
+        await asyncio.sleep(0)
+        ran.append((asyncio.current_task(), variable.get()))
+
+    task = begin(long_work())
+    assert len(ran) == 1
+    assert task is not None
+    await task
+    assert ran[1] == (task, "inside")
+    assert variable.get() == "outside"
+
+
+async def test_a_bare_yield_takes_one_round():
+    rounds, ran = Rounds(), []
+
+    async def giving_way():
+        await asyncio.sleep(0)
+        ran.append(rounds.number)
+        await asyncio.sleep(0)
+        ran.append(rounds.number)
+
+    task = begin(giving_way())
+    assert task is not None
+    await task
+    rounds.stop()
+    assert ran == [1, 2]
+
+
+@pytest.mark.parametrize("rounds", range(3))
+@pytest.mark.parametrize("refuses", [False, True], ids=["and ends", "and goes on"])
+async def test_a_cancellation_reaches_the_work_however_early_it_comes(rounds, refuses):
+    awaited, told = [asyncio.get_running_loop().create_future() for _ in range(2)], []
+
+    async def waiting():
+        try:
+            await awaited[0]
+        except asyncio.CancelledError:
+            told.append(awaited[0].cancelled())
+            if not refuses:
+                raise
+        await awaited[1]
+        told.append("done")
+
+    task = begin(waiting())
+    assert task is not None
+    for _ in range(rounds):
+        await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.sleep(0.001)
+    assert told == [True]  # as of any task, what it waits for is cancelled with it
+    awaited[1].set_result(None)
+    await asyncio.wait([task])
+    assert (task.cancelled(), told) == ((False, [True, "done"]) if refuses else (True, [True]))
+
+
+@pytest.mark.parametrize("waits", [False, True])
+async def test_what_it_raises_comes_to_who_began_it_or_awaits_it(waits):
+    async def failing():
+        if waits:
+            await asyncio.sleep(0)
+        raise LookupError("no")
+
+    with pytest.raises(LookupError):
+        task = begin(failing())
+        assert waits
+        assert task is not None
+        await task
