@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from pid.core.batch import Batch
-from pid.entries import LEAF_MARKER, NO_TIME, ROLES, TYPES, Kind, minute_ms
+from pid.core.stamps import times_of
+from pid.entries import LEAF_MARKER, ROLES, TYPES, Kind
 
 TOLD: Final = frozenset({Kind.LABEL, Kind.SESSION_INFO, Kind.COMPACTION, Kind.CONTEXT_EDIT, Kind.LEAF_MARKER})
 """Kinds whose bodies the tree itself needs: they are few, so they are parsed as they are met."""
@@ -22,12 +23,13 @@ _HEAD_BYTES: Final = 200
 _TAIL_BYTES: Final = 200
 _MARKER: Final = LEAF_MARKER.encode()
 _BRACE, _RETURN = b"}\r"
+_ANY_STAMP: Final = "1970-01-01T00:00:00.000"
 
 _ID = r'"([!#-\[\]-~]{1,64})"'
 _LINKS = rf'"id": {_ID}, "parentId": (?:{_ID}|null)'
 _FIELDS = (
     r'\{"type": "(?:message|(\w{1,64}))", %s'
-    r'"timestamp": "(\d{4}-\d\d-\d\dT\d\d):([0-5]\d:[0-5]\d)\.(\d\d\d)Z"(?:, "message": \{"role": "(\w{1,32})"|)'
+    r'"timestamp": "(\d{4}-\d\d-\d\dT\d\d:[0-5]\d:[0-5]\d\.\d\d\d)Z"(?:, "message": \{"role": "(\w{1,32})"|)'
 )
 
 
@@ -38,7 +40,7 @@ def _one_a_line(fields: str) -> re.Pattern[str]:
 _AS_WRITTEN: Final = _one_a_line((_FIELDS % f"{_LINKS}, ").replace(" ", ""))
 _AS_MIGRATED_OR_SPACED: Final = _one_a_line((_FIELDS % f"(?:{_LINKS}, |)").replace(" ", " ?"))
 _migrated_tail = re.compile(rf", {_LINKS}\}}\Z".replace(" ", " ?").encode()).search
-_GROUPS: Final = 7  # of each head; what else there is of it follows
+_GROUPS: Final = 5  # of each head; what else there is of it follows
 
 _Column = list[str | None]
 
@@ -57,20 +59,6 @@ _KINDS.update({(None, role): kind.value for role, kind in ROLES.items()})
 _KINDS.update({("session", None): UNKNOWN, (None, None): UNKNOWN})  # a role that does not stand first must be read
 
 
-class _ClockMs(dict[str | None, int]):
-    """`59:59` in milliseconds; there are 3,600, and each is reckoned once."""
-
-    def __missing__(self, text: str | None) -> int:
-        ms = self[text] = 0 if text is None else int(text[:2]) * 60_000 + int(text[3:]) * 1000
-        return ms
-
-
-_CLOCK_MS: Final = _ClockMs()
-_DIGITS_MS: Final[dict[str | None, int]] = {f"{ms:03}": ms for ms in range(1000)}
-_DIGITS_MS[None] = 0
-_NO_HOUR: Final = NO_TIME // 2  # below any time, and above those that have no hour
-
-
 def rows_of(view: bytes | bytearray, at: int, stop: int, offset: int, line: int) -> Batch:
     """A row for each line of `view[at:stop]`: whole lines, the first of which is number `line`.
 
@@ -81,7 +69,7 @@ def rows_of(view: bytes | bytearray, at: int, stop: int, offset: int, line: int)
     columns = _fields(_AS_WRITTEN, view, starts, ends)
     if None in columns[1]:
         _look_again(columns, view, starts, ends)
-    names, ids, parent_ids, hours, clocks, digits, roles = columns
+    names, ids, parent_ids, stamps, roles = columns
     kinds = bytearray(map(_KINDS.__getitem__, zip(names, roles, strict=True)))
     _look_at_ends(view, ends, kinds)
     if None in ids:
@@ -92,7 +80,7 @@ def rows_of(view: bytes | bytearray, at: int, stop: int, offset: int, line: int)
         ids=ids,  # type: ignore[arg-type]  # only those of unknown lines are none
         parent_ids=parent_ids,
         kinds=kinds,
-        times=array("q", _times(hours, clocks, digits)),
+        times=times_of([stamp or _ANY_STAMP for stamp in stamps]),
         starts=array("Q", [offset + start for start in starts]),
         sizes=array("I", [end - start for start, end in zip(starts, ends, strict=True)]),
         flags=bytearray(len(ids)),
@@ -171,12 +159,3 @@ def _mark_leaf_markers(view: bytes | bytearray, starts: list[int], ends: list[in
     while (index := kinds.find(Kind.CUSTOM, index + 1)) >= 0:
         if view.find(_MARKER, starts[index], ends[index]) >= 0:
             kinds[index] = UNKNOWN
-
-
-def _times(hours: _Column, clocks: _Column, digits: _Column) -> list[int]:
-    """Times in ms. The calendar is asked once for each hour."""
-    ms_of = {hour: NO_TIME if hour is None else minute_ms(f"{hour}:00") for hour in set(hours)}
-    times = [
-        ms_of[hour] + _CLOCK_MS[clock] + _DIGITS_MS[ms] for hour, clock, ms in zip(hours, clocks, digits, strict=True)
-    ]
-    return times if min(times) > _NO_HOUR else [time if time > _NO_HOUR else NO_TIME for time in times]
