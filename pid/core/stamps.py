@@ -1,12 +1,12 @@
 """Timestamps in milliseconds, a whole column at once.
 
 All the digits that stand in one place of many timestamps are taken for one long integer, four bytes for each: what
-is reckoned with such integers is reckoned for all of the timestamps, where a look at each costs more than to find its
-line. Pure.
+is reckoned with such integers is reckoned for all of the timestamps. Looked at one by one they would take a quarter of
+the time in which a session opens. Pure.
 """
 
-import sys
 from array import array
+from struct import unpack
 from typing import Final
 
 from pid.entries import NO_TIME, canonical_ms, minute_ms
@@ -52,14 +52,10 @@ def _day_ms(hour: str) -> int:
     return ms if ms == NO_TIME else ms - int(hour[-2:]) * 3_600_000
 
 
-def _ms_in_day(raw: bytes, count: int) -> "array[int]":
+def _ms_in_day(raw: bytes, count: int) -> tuple[int, ...]:
     total = -int.from_bytes(_OF_ZEROS.to_bytes(_LANE, "little") * count, "little")
     lanes = bytearray(_LANE * count)
     for place, weight in _WEIGHTS.items():
         lanes[::_LANE] = raw[place::LENGTH]
         total += int.from_bytes(lanes, "little") * weight
-    times = array("I")
-    times.frombytes(total.to_bytes(_LANE * count, "little"))
-    if sys.byteorder == "big":
-        times.byteswap()
-    return times
+    return unpack(f"<{count}I", total.to_bytes(_LANE * count, "little"))
