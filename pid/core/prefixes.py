@@ -19,12 +19,13 @@ TOLD: Final = frozenset({Kind.LABEL, Kind.SESSION_INFO, Kind.COMPACTION, Kind.CO
 UNKNOWN: Final = 255
 """The kind of a line that must be parsed. Nothing but its place in the file is known."""
 
-_HEAD_BYTES: Final = 200
+_HEAD_BYTES: Final = 256  # of a message, also where its ids are as long as they may be
 _TAIL_BYTES: Final = 200
 _MARKER: Final = LEAF_MARKER.encode()
 _BRACE, _RETURN = b"}\r"
 _ANY_STAMP: Final = "1970-01-01T00:00:00.000"
 
+# In these a space stands where JSON may have one.
 _ID = r'"([!#-\[\]-~]{1,64})"'
 _LINKS = rf'"id": {_ID}, "parentId": (?:{_ID}|null)'
 _FIELDS = (

@@ -1,7 +1,7 @@
 """Timestamps in milliseconds, a whole column at once.
 
 All the digits that stand in one place of many timestamps are taken for one long integer, four bytes for each: what
-is reckoned with such integers is reckoned for all of the timestamps. Looked at one by one they would take a quarter of
+is reckoned with such integers is reckoned for all of the timestamps. Looked at one by one they would take a tenth of
 the time in which a session opens. Pure.
 """
 

@@ -147,6 +147,7 @@ SHAPES = {
     "as migrated": b'{"type":"message","timestamp":"%s","message":{"role":"user"},"id":"u1","parentId":null}'
     % TIME.encode(),
     "with a carriage return": WRITTEN + b"\r",
+    "with long ids": WRITTEN.replace(b'"u1","parentId":null', b'"%s","parentId":"%s"' % (b"u" * 64, b"p" * 64)),
 }
 
 
@@ -155,7 +156,8 @@ SHAPES = {
 def test_shapes_that_are_not_parsed(line: bytes, others: list[bytes]) -> None:
     view = b"".join(raw + b"\n" for raw in [*others, line, *others])
     found, place = rows_of(view, 0, len(view), 1000, 7), len(others)
-    assert found.ids[place], found.parent_ids[place] == ("u1", None)
+    links = ("u" * 64, "p" * 64) if b"uu" in line else ("u1", None)
+    assert (found.ids[place], found.parent_ids[place]) == links
     assert (found.kinds[place], found.times[place]) == (Kind.USER, canonical_ms(TIME))
     assert found.lines[place] == 7 + place
     start, size = found.starts[place] - 1000, found.sizes[place]
