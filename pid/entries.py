@@ -349,7 +349,8 @@ def canonical_ms(text: object) -> int:
 def iso_of(ms: int) -> str:
     """Milliseconds since 1970 in the canonical form."""
     minutes, rest = divmod(ms, 60_000)
-    return f"{_minute_text(minutes)}:{rest // 1000:02}.{rest % 1000:03}Z"
+    digits = str(100_000 + rest)  # behind the one, two of seconds and three of ms: cheaper than two paddings
+    return f"{_minute_text(minutes)}:{digits[1:3]}.{digits[3:]}Z"
 
 
 @lru_cache(maxsize=4096)

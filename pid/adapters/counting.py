@@ -1,9 +1,9 @@
 """Counting tokens in a process of its own, for threads that plan.
 
 tiktoken loads for a third of a second and holds the interpreter's lock meanwhile, which would stop the event loop from
-any thread. The process starts with the first count, and ends when its input ends or nothing came for five minutes. It
-is this module, run as a program: a line of JSON in (the texts), a line out (their tokens, or null). Nothing here
-raises: what cannot be counted is None, and told once in the log.
+any thread. The process starts with the first count (also of no texts, for which nobody waits), and ends when its input
+ends or nothing came for five minutes. It is this module, run as a program: a line of JSON in (the texts), a line out
+(their tokens, or null). Nothing here raises: what cannot be counted is None, and told once in the log.
 """
 
 import logging
@@ -35,9 +35,12 @@ class CountingProcess:
         self._broken = False
 
     def count(self, texts: Sequence[str]) -> list[int] | None:
-        """The o200k tokens of each text; None where there is no tokenizer."""
-        if self._broken or not texts:
-            return None if self._broken else []
+        """The o200k tokens of each text; None where there is no tokenizer. No texts: it gets ready meanwhile."""
+        if self._broken:
+            return None
+        if not texts:
+            self._begin()
+            return []
         with self._lock:
             for _ in range(2):  # the process may have ended by itself since the last count
                 try:
@@ -53,6 +56,15 @@ class CountingProcess:
         """Ends the process by ending its input."""
         with self._lock:
             self._end()
+
+    def _begin(self) -> None:
+        if self._lock.acquire(blocking=False):  # else somebody counts, or begins
+            try:
+                self._process = self._process or _start()
+            except OSError:
+                pass  # the first count tells
+            finally:
+                self._lock.release()
 
     def _ask(self, line: bytes) -> list[int] | None:
         if self._process is None:
@@ -102,6 +114,7 @@ def _encodable(text: str) -> str:
 
 def _serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     """The process: a line for a line, until the input ends or is idle. The daemon waits for each answer."""
+    count_texts(())  # loads
     while select.select([requests], [], [], _IDLE_SECONDS)[0] and (line := requests.readline()):
         answers.write(msgspec.json.encode(count_texts(msgspec.json.decode(line, type=list[str]))) + b"\n")
         answers.flush()

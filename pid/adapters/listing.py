@@ -13,13 +13,14 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from pid.adapters.journal import Journal
-from pid.adapters.listing_index import Known, ListingIndex, look_of
+from pid.adapters.listing_index import Known, ListingIndex
+from pid.adapters.looks import is_settled, look_of
 from pid.core.skim import Skim, Skimmed
 from pid.errors import PidError
 
 ENDING: Final = ".jsonl"
-_DOUBTFUL_NS: Final = 2_000_000_000
-"""A file read sooner than this after its last change is read again: some file systems count whole seconds."""
+
+_FIRST: Final = 4
 
 Tell = Callable[[int, int], None]
 """Is told how many files of how many are done, again for each slice of a large one; may raise to stop."""
@@ -46,27 +47,29 @@ class Lister:
 
     def sessions(self, directory: str, tell: Tell) -> list[Found]:
         """The sessions of a directory, in no order."""
-        known, index_size = self._index.load(directory)
+        index = self._index.load(directory)
         files = list(_files(directory))
         fresh: dict[str, Known] = {}
-        read = 0
+        read = index.unwritten
         for done, (name, status) in enumerate(files):
-            before = known.get(name)
+            before = index.files.get(name)
             if before is not None and _holds(before, status):
                 fresh[name] = before
             elif now := self._look(_path(directory, name), status, before, partial(tell, done, len(files))):
                 fresh[name] = now
                 read += now.look[2] - (before.end if before and before.end <= now.end else 0)
-        if read > index_size:  # else reading the same again costs less than writing
+        if read > index.size:
             self._index.save(directory, fresh)
+        else:  # reading the same again, in another process, costs less than writing
+            self._index.keep(directory, fresh, read)
         return [_found(directory, name, known) for name, known in fresh.items() if known.found is not None]
 
     def newest(self, directory: str, wanted: Callable[[Skimmed], bool]) -> str | None:
         """The path of the wanted session that was written last; reads no more files than it takes to find it."""
-        known, _ = self._index.load(directory)
         files = sorted(_files(directory), key=lambda file: (file[1].st_mtime_ns, file[0]), reverse=True)
-        for name, status in files:
-            before = known.get(name)
+        for place, (name, status) in enumerate(files):
+            # Mostly it is among the first, and then reading them costs less than reading the index.
+            before = self._index.load(directory).files.get(name) if place >= _FIRST else None
             session = before.found if before and _holds(before, status) else _header_of(_path(directory, name))
             if session is not None and wanted(session):
                 return _path(directory, name)
@@ -89,19 +92,24 @@ class Lister:
 
 def _holds(known: Known, status: os.stat_result) -> bool:
     """Whether what was read of a file is what it holds."""
-    changed_ns = max(status.st_mtime_ns, status.st_ctime_ns)
-    return known.look == look_of(status) and changed_ns + _DOUBTFUL_NS < known.read_ns
+    return known.look == look_of(status) and is_settled(known.look, known.read_ns)
 
 
 def _files(directory: str) -> Iterator[tuple[str, os.stat_result]]:
     """The regular files that may be sessions, with how they look; as many as can be seen."""
     with suppress(OSError), os.scandir(directory) as entries:
         for entry in entries:
-            if entry.name.endswith(ENDING) and _tellable(entry.name):
-                with suppress(OSError):
-                    status = entry.stat()
-                    if stat.S_ISREG(status.st_mode):
-                        yield entry.name, status
+            if entry.name.endswith(ENDING) and (status := _status(entry)) and _tellable(entry.name):
+                yield entry.name, status
+
+
+def _status(entry: "os.DirEntry[str]") -> os.stat_result | None:
+    """How a regular file looks; None for anything else."""
+    try:
+        status = entry.stat()
+    except OSError:
+        return None
+    return status if stat.S_ISREG(status.st_mode) else None
 
 
 def _tellable(name: str) -> bool:

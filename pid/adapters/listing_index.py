@@ -11,10 +11,11 @@ import logging
 import os
 import stat
 import zlib
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
+from pid.adapters.looks import Look, look_at, look_of
 from pid.core.skim import Skimmed
 
 logger = logging.getLogger(__name__)
@@ -22,6 +23,8 @@ logger = logging.getLogger(__name__)
 _MAGIC: Final = b"pid listing 1\n"
 """To be counted up whenever what is kept changes its shape or its meaning."""
 _LARGEST: Final = 256 << 20
+_MOST_HELD: Final = 4 << 20
+"""Bytes of indexes that are held in memory, where they take about twice as many."""
 _STALE_SECONDS: Final = 90 * 86_400
 _READING: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _WRITING: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
@@ -35,7 +38,7 @@ class Known(msgspec.Struct, frozen=True, array_like=True):
     """
 
     found: Skimmed | None
-    look: tuple[int, int, int, int, int]
+    look: Look
     read_ns: int
     end: int
     mark: bytes
@@ -50,29 +53,60 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(_Content).decode
 
 
-def look_of(found: os.stat_result) -> tuple[int, int, int, int, int]:
-    """How a file looks from outside: device, inode, size, and when it and its metadata changed."""
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+class Index(NamedTuple):
+    """What is known of the files of a directory, by name, and the size of its index in bytes.
+
+    It holds as long as the index's file looks so (None: as long as there is none). `unwritten` are the bytes of files
+    that were read for what is not in there.
+    """
+
+    look: Look | None
+    files: dict[str, Known]
+    size: int = 0
+    unwritten: int = 0
 
 
 class ListingIndex:
-    """The indexes in one cache directory. Nothing here raises for what it finds there, or cannot write."""
+    """The indexes in one cache directory. Nothing here raises for what it finds there, or cannot write.
+
+    What was read or found out lately is held in memory, up to some MB, until somebody writes another index.
+    """
 
     def __init__(self, cache_dir: str) -> None:
         self._folder = os.path.join(cache_dir, "listings")
+        self._held: dict[str, Index] = {}  # by directory, the last used one last
 
-    def load(self, directory: str) -> tuple[dict[str, Known], int]:
-        """What is known of the files of a directory, by name, and the size of the index in bytes."""
+    def load(self, directory: str) -> Index:
+        """What is known of a directory."""
+        look = look_at(self._path(directory))
+        held = self._held.get(directory)
+        if held is None or held.look != look:
+            held = self._load(directory, look)
+        self._hold(directory, held)
+        return held
+
+    def keep(self, directory: str, files: dict[str, Known], unwritten: int) -> None:
+        """Holds what is known of a directory now without writing it."""
+        if held := self._held.get(directory):
+            self._hold(directory, held._replace(files=files, unwritten=unwritten))
+
+    def _hold(self, directory: str, held: Index) -> None:
+        self._held.pop(directory, None)
+        self._held[directory] = held
+        while sum(one.size for one in self._held.values()) > _MOST_HELD:
+            del self._held[next(iter(self._held))]
+
+    def _load(self, directory: str, look: Look | None) -> Index:
         try:
             raw = _read(self._path(directory))
             body = raw[len(_MAGIC) + 4 :]
             if raw[: len(_MAGIC)] != _MAGIC or raw[len(_MAGIC) :][:4] != _checksum(body):
-                return {}, 0
+                return Index(look, {})
             content = _decode(body)
         except (OSError, msgspec.DecodeError) as error:
             logger.debug("no index of %s: %s", directory, error)
-            return {}, 0
-        return (content.files, len(raw)) if content.directory == directory else ({}, 0)
+            return Index(look, {})
+        return Index(look, content.files, len(raw)) if content.directory == directory else Index(look, {})
 
     def save(self, directory: str, files: dict[str, Known]) -> None:
         """Replaces what is known of a directory."""
@@ -83,7 +117,9 @@ class ListingIndex:
             os.makedirs(self._folder, 0o700, exist_ok=True)
             _write(temporary, (_MAGIC, _checksum(body), body))
             os.replace(temporary, path)
-            self._forget_stale(os.stat(path).st_mtime)
+            written = os.stat(path)
+            self._hold(directory, Index(look_of(written), files, written.st_size))
+            self._forget_stale(written.st_mtime)
         except OSError as error:
             logger.info("the index of %s was not kept: %s", directory, error)
             with contextlib.suppress(OSError):

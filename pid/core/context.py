@@ -126,15 +126,21 @@ def _severed(tree: Tree, rows: list[int]) -> list[ContextWarning]:
 # A path, looked at from its newest entry
 
 
-def _marks(*kinds: Kind) -> bytes:
+def marks_of(*kinds: Kind) -> bytes:
     """A table that turns these kinds into 1 and the others into 0."""
     return bytes(kind in kinds for kind in range(256))
 
 
-_COMPACTIONS: Final = _marks(Kind.COMPACTION)
-_EDITS: Final = _marks(Kind.CONTEXT_EDIT)
-_LEVELS: Final = _marks(Kind.THINKING_LEVEL_CHANGE)
-_MODELS: Final = _marks(Kind.MODEL_CHANGE, Kind.ASSISTANT)
+def rows_of_kinds(tree: Tree, rows: Sequence[int], marks: bytes) -> list[int]:
+    """Those of the rows whose kind is marked."""
+    kinds = tree.kinds
+    return [row for row in rows if marks[kinds[row]]]
+
+
+_COMPACTIONS: Final = marks_of(Kind.COMPACTION)
+_EDITS: Final = marks_of(Kind.CONTEXT_EDIT)
+_LEVELS: Final = marks_of(Kind.THINKING_LEVEL_CHANGE)
+_MODELS: Final = marks_of(Kind.MODEL_CHANGE, Kind.ASSISTANT)
 
 
 @dataclass(frozen=True, slots=True)

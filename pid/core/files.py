@@ -6,6 +6,8 @@ agents give to the same tools count too. Nothing here looks at a disk.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from itertools import chain
 from typing import Any, Final
 
 from pid.core.tokens import Message, blocks_of
@@ -16,15 +18,19 @@ NO_FILES: Final = FileDetails(read_files=[], modified_files=[])
 Use = tuple[str, str]
 """How a file was used (`read`, `modified`), and its path."""
 _READ, _MODIFIED = "read", "modified"
+PATCHED: Final = "patched"
+_USUAL_NAME: Final = 64
 _TOOLS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("read", "readfile", "view", "viewfile", "openfile", "notebookread"), _READ),
     **dict.fromkeys(("write", "writefile", "writetofile", "create", "createfile", "insert"), _MODIFIED),
     **dict.fromkeys(("edit", "editfile", "multiedit", "notebookedit", "strreplace", "replace"), _MODIFIED),
     **dict.fromkeys(("strreplaceeditor", "strreplacebasededittool", "texteditor", "searchreplace"), _MODIFIED),
+    "applypatch": PATCHED,
 }
 """By the tool's name in lower case, without `_` and `-`."""
-_PATHS: Final = ("path", "file_path", "filePath", "filename", "target_file", "notebook_path", "absolute_path")
-_PATCHED: Final = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$|^\*\*\* Move to: (.+)$", re.MULTILINE)
+PATH_KEYS: Final = ("path", "file_path", "filePath", "filename", "target_file", "notebook_path", "absolute_path")
+"""The arguments that may name the file, in the order in which they count; `command` may say that it is only viewed."""
+_IN_PATCH: Final = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$|^\*\*\* Move to: (.+)$", re.MULTILINE)
 
 
 def files_of(messages: Iterable[Message]) -> FileDetails:
@@ -34,14 +40,17 @@ def files_of(messages: Iterable[Message]) -> FileDetails:
 
 def uses_of(message: Message) -> list[Use]:
     """How the tool calls of one message use files."""
-    return [used for call in _calls(message) for used in _uses(call)]
+    return [used for call in _calls(message) for used in uses_of_call(call.get("name"), call.get("arguments"))]
 
 
 def merged(*lists: FileDetails) -> FileDetails:
     """All of them. A file that was modified once is not among those that were only read."""
-    reads = ((_READ, path) for files in lists for path in files.read_files)
-    writes = ((_MODIFIED, path) for files in lists for path in files.modified_files)
-    return details_of([*reads, *writes])
+    return details_of(chain.from_iterable(map(recorded_uses, lists)))
+
+
+def recorded_uses(files: FileDetails) -> list[Use]:
+    """The uses that lists of files stand for."""
+    return [*((_READ, path) for path in files.read_files), *((_MODIFIED, path) for path in files.modified_files)]
 
 
 def recorded(details: object) -> FileDetails:
@@ -57,13 +66,14 @@ def _paths(value: object) -> list[str]:
 
 def details_of(used: Iterable[Use]) -> FileDetails:
     """The uses as two lists, each file once."""
-    paths: dict[str, set[str]] = {_READ: set(), _MODIFIED: set()}
-    for how, path in used:
-        paths[how].add(path)
-    return FileDetails(
-        read_files=sorted(paths[_READ] - paths[_MODIFIED], key=_utf16),
-        modified_files=sorted(paths[_MODIFIED], key=_utf16),
-    )
+    used = list(used)
+    modified = {path for how, path in used if how == _MODIFIED}
+    read = {path for how, path in used if how == _READ} - modified
+    return FileDetails(read_files=_sorted(read), modified_files=_sorted(modified))
+
+
+def _sorted(paths: set[str]) -> list[str]:
+    return sorted(paths, key=None if all(map(str.isascii, paths)) else _utf16)
 
 
 def _utf16(path: str) -> bytes:
@@ -78,15 +88,27 @@ def _calls(message: Message) -> Iterator[Mapping[str, Any]]:
         yield from (call for call in listed if isinstance(call, dict)) if isinstance(listed, list) else ()
 
 
-def _uses(call: Mapping[str, Any]) -> Iterator[Use]:
-    name, arguments = call.get("name"), call.get("arguments")
-    if not isinstance(name, str) or not isinstance(arguments, Mapping):
-        return
-    plain = name.lower().replace("_", "").replace("-", "")
-    if plain == "applypatch":
+def use_of_tool(name: object) -> str | None:
+    """How a tool of this name uses files: `read`, `modified` or `patched`; None if it is not known to."""
+    if not isinstance(name, str):
+        return None
+    return _use_of_tool(name) if len(name) <= _USUAL_NAME else _use_of_tool.__wrapped__(name)
+
+
+@lru_cache(maxsize=64)
+def _use_of_tool(name: str) -> str | None:
+    return _TOOLS.get(name.lower().replace("_", "").replace("-", ""))
+
+
+def uses_of_call(name: object, arguments: object) -> list[Use]:
+    """How one call uses files."""
+    how = use_of_tool(name)
+    if how is None or not isinstance(arguments, dict):
+        return []
+    if how == PATCHED:
         patch = next((text for text in arguments.values() if isinstance(text, str) and "*** " in text), "")
-        yield from ((_MODIFIED, (match[1] or match[2]).strip()) for match in _PATCHED.finditer(patch))
-    elif how := _TOOLS.get(plain):
-        path = next((arguments[key] for key in _PATHS if isinstance(arguments.get(key), str)), "")
-        if path:
-            yield (_READ if arguments.get("command") == "view" else how), path
+        return [(_MODIFIED, (match[1] or match[2]).strip()) for match in _IN_PATCH.finditer(patch)]
+    for key in PATH_KEYS:
+        if isinstance(path := arguments.get(key), str):
+            return [(_READ if arguments.get("command") == "view" else how, path)] if path else []
+    return []

@@ -4,10 +4,12 @@ The transcripts are for a model, the extracts for a summary without one; the new
 both. Nothing here decides what is summarised.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import chain
 
 from pid.core.extract import Extract
-from pid.core.files import NO_FILES, Use, details_of, merged, uses_of
+from pid.core.files import NO_FILES, Use, details_of, merged, recorded_uses, uses_of
 from pid.core.summary import Request, Summary, cut_request, request_text, taken_apart, with_turn_head
 from pid.core.tokens import Message, Tokens
 from pid.core.transcript import parts_of
@@ -47,13 +49,13 @@ class Material:
         self.extract.add(entry_id, message)
         if in_turn_head:
             self.turn_extract.add(entry_id, message)
-        self.use(message)
+        self.use(uses_of(message))
         if text := request_text(message):
             self.request = Request(entry_id, cut_request(text, entry_id))
 
-    def use(self, message: Message) -> None:
-        """Takes in the files that a message names, and nothing else of it."""
-        self._uses.update(uses_of(message))
+    def use(self, uses: Iterable[Use]) -> None:
+        """Takes in how files were used."""
+        self._uses.update(uses)
 
     def keep(self, message: Message) -> None:
         """Takes notice of a message that stays in the context."""
@@ -68,7 +70,7 @@ class Material:
     @property
     def files(self) -> FileDetails:
         """All files, those that earlier summaries recorded among them."""
-        return merged(self.recorded, details_of(self._uses))
+        return details_of(chain(self._uses, recorded_uses(self.recorded)))
 
     def summary(self, history: str, turn_head: str = "") -> Summary:
         """The summary with these notes on the history and on the head of a split turn."""

@@ -31,6 +31,9 @@ _FLAT_MEMBER: Final = rb', ?"\w{1,64}": ?(?:"(?:[^"\\]++|\\.)*+"|[\w.+-]++)'
 _TAIL: Final = rb'"timestamp": ?(\d{1,15})(?:' + _FLAT_MEMBER + rb")*+\}(?:" + _ID + rb")?\}\r?"
 _tail = re.compile(_TAIL, re.DOTALL).fullmatch
 _TIME_KEY: Final = b'"timestamp"'
+_TIME_LAST: Final = b'"timestamp":'  # behind it, in a line as pi writes it, 13 digits and two braces
+_TIME_END: Final = 15
+_LAST_BYTES: Final = len(_TIME_LAST) + _TIME_END
 _ENDS: Final = b"}\r"
 _PARENT_KEY: Final = b'"parentId"'
 
@@ -113,10 +116,13 @@ class Skim(Scanner):
     def _take_message(self, view: bytes | bytearray, role: int, end: int) -> bool:
         """Counts a message by the end of its line; False if the line must be read."""
         if view.startswith(_TIMED, role):
-            tail = _tail(view, view.rfind(_TIME_KEY, role, end), end)
-            if tail is None:
-                return False
-            self._note_time(int(tail[1]))
+            time = view[end - _TIME_END : end - 2]
+            if not (time.isdigit() and view.startswith(_TIME_LAST, end - _LAST_BYTES) and view[end - 2 : end] == b"}}"):
+                tail = _tail(view, view.rfind(_TIME_KEY, role, end), end)
+                if tail is None:
+                    return False
+                time = tail[1]
+            self._note_time(int(time))
         elif view[end - 1] not in _ENDS:
             return False
         self._count += 1

@@ -13,12 +13,13 @@ _GAP_BYTES: Final = 8192
 
 def runs(spans: Sequence[Span]) -> Iterator[tuple[int, int]]:
     """Splits places into runs `[first, last)` that one read serves: ascending, close together, not too large."""
-    first = 0
-    for index in range(1, len(spans) + 1):
-        if index < len(spans):
-            gap = spans[index][0] - sum(spans[index - 1])
-            end = sum(spans[index])
-            if 0 <= gap <= _GAP_BYTES and end - spans[first][0] <= READ_BYTES:
-                continue
-        yield first, index
-        first = index
+    first = base = end = 0
+    for index, (start, size) in enumerate(spans):
+        if index and not (0 <= start - end <= _GAP_BYTES and start + size - base <= READ_BYTES):
+            yield first, index
+            first = index
+        if first == index:
+            base = start
+        end = start + size
+    if spans:
+        yield first, len(spans)

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from typing import Final, TypeVar
 
-from pid.core.context import Bodies
 from pid.core.lines import DAMAGED, UNCLEAN
 from pid.entries import DamagedLine, clean
 from pid.errors import PidError
@@ -26,7 +25,37 @@ class GivenUp(Exception):
     """Nobody waits for the result any more."""
 
 
-async def aside(threads: Executor, session: Session, work: Callable[[Bodies], Found]) -> Found:
+class Reader:
+    """A body reader for a thread (`core.context.Bodies`), of the session's journal as it is now.
+
+    It marks nothing, and tells nobody but `amiss`, which gets rows that cannot go out as they stand; a damaged one
+    gives b"".
+    """
+
+    def __init__(self, session: Session, given_up: Callable[[], bool], amiss: Callable[[int], None]) -> None:
+        self.journal = session.journal
+        self._starts, self._sizes = session.tree.starts, session.tree.sizes
+        self._given_up = given_up
+        self._amiss = amiss
+
+    def stored(self, rows: Sequence[int]) -> list[bytes]:
+        """The bytes of rows as they stand in the file, unproven."""
+        if self._given_up():
+            raise GivenUp
+        starts, sizes = self._starts, self._sizes
+        return self.journal.read([(starts[row], sizes[row]) for row in rows])
+
+    def __call__(self, rows: Sequence[int]) -> list[bytes]:
+        """The bytes of rows as they may go out."""
+        stored = self.stored(rows)
+        found = [_cleaned(raw) for raw in stored]
+        for row, raw, cleaned in zip(rows, stored, found, strict=True):
+            if cleaned is not raw:
+                self._amiss(row)
+        return found
+
+
+async def aside(threads: Executor, session: Session, work: Callable[[Reader], Found]) -> Found:
     """What `work` gives, called in a thread with a reader of the session's bodies as they are now.
 
     If the file is replaced meanwhile by one that holds the same entries (a rewrite), the work is done again. Raises
@@ -36,7 +65,7 @@ async def aside(threads: Executor, session: Session, work: Callable[[Bodies], Fo
     while True:
         journal, given_up, amiss = session.journal, threading.Event(), set[int]()
         try:
-            return await loop.run_in_executor(threads, work, reader(session, given_up.is_set, amiss.add))
+            return await loop.run_in_executor(threads, work, Reader(session, given_up.is_set, amiss.add))
         except asyncio.CancelledError:
             given_up.set()
             raise
@@ -56,25 +85,6 @@ async def _tell(session: Session, amiss: Iterable[int]) -> None:
         for first in range(0, len(news), SLICE_ROWS):
             session.bodies(news[first : first + SLICE_ROWS])
             await next_turn()
-
-
-def reader(session: Session, given_up: Callable[[], bool], amiss: Callable[[int], None]) -> Bodies:
-    """A body reader for a thread: it marks nothing, and tells nobody but `amiss`, which gets rows that cannot go out
-    as they stand; a damaged one gives b"".
-    """
-    journal, starts, sizes = session.journal, session.tree.starts, session.tree.sizes
-
-    def bodies(rows: Sequence[int]) -> list[bytes]:
-        if given_up():
-            raise GivenUp
-        stored = journal.read([(starts[row], sizes[row]) for row in rows])
-        found = [_cleaned(raw) for raw in stored]
-        for row, raw, cleaned in zip(rows, stored, found, strict=True):
-            if cleaned is not raw:
-                amiss(row)
-        return found
-
-    return bodies
 
 
 def _cleaned(raw: bytes) -> bytes:

@@ -12,12 +12,12 @@ from typing import Any, Final
 import orjson
 
 from pid.core.appending import read_sent
-from pid.core.context import Bodies
 from pid.core.overlay import Overlay, Planned, Stamp, check_leaf, plan_append
 from pid.core.replies import Spent
 from pid.core.tree import ROOT
 from pid.errors import CompactionSuperseded
 from pid.protocol import ModelRef, Placement, SetLeafParams, SummarizeOptions
+from pid.service.aside import Reader
 from pid.service.compactor import Compactor
 from pid.service.drafts import BranchDraft, branch_draft_of, details_of
 from pid.service.summarizing import Asking, Report, Summarizer, choose, write_summary
@@ -48,7 +48,7 @@ async def _move(compactor: Compactor, params: SetLeafParams, report: Report) -> 
         fallback=session.settings.fallback,
     )
 
-    def make(bodies: Bodies) -> BranchDraft:
+    def make(bodies: Reader) -> BranchDraft:
         return branch_draft_of(tree, compactor.gauge.snapshot(leaf, bodies), target, options.instructions)
 
     found = await compactor.aside(make)

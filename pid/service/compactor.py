@@ -17,7 +17,6 @@ import orjson
 
 from pid.core.appending import Sent, read_sent
 from pid.core.compaction import Breaker
-from pid.core.context import Bodies
 from pid.core.overlay import Overlay, Planned, Stamp, plan_append
 from pid.core.prompts import Capacity, Task
 from pid.core.replies import DEFAULT_CAPACITY, Spent
@@ -44,8 +43,9 @@ from pid.protocol import (
     RunningCompaction,
     Usage,
 )
-from pid.service.aside import aside
-from pid.service.drafts import Draft, MakeDraft, draft_of, outline_of
+from pid.service.aside import Reader, aside
+from pid.service.drafts import Draft, MakeDraft, ReadAhead, draft_of, outline_of, read_ahead
+from pid.service.file_uses import FileUses
 from pid.service.gauge import Asked, Gauge
 from pid.service.notices import tell_change
 from pid.service.session import Session
@@ -120,6 +120,7 @@ class Compactor:
         self.order = order
         self.workshop = workshop
         self.gauge = Gauge(session, workshop.threads, workshop.count)
+        self.uses = FileUses(session)
         self.breaker = Breaker()
         self.running: Running | None = None
         self.ended: Callable[[], None] = lambda: None
@@ -134,7 +135,7 @@ class Compactor:
         if params.include_requests:
             found = await self._drafted(params, partial(draft_of, for_model=True))
             return await self.aside(lambda bodies: found.preview(capacity))
-        found = await self._drafted(params, outline_of)
+        found = await self._drafted(params, partial(outline_of, uses=self.uses), partial(read_ahead, self.uses))
         return await self.aside(lambda bodies: found.outline(capacity))
 
     async def compact(
@@ -209,7 +210,7 @@ class Compactor:
         if tasks := self._tasks():
             await asyncio.wait(tasks)
 
-    async def aside(self, work: Callable[[Bodies], Found]) -> Found:
+    async def aside(self, work: Callable[[Reader], Found]) -> Found:
         """Calls `work` in a thread with a reader of bodies; see `service.aside`."""
         return await aside(self.workshop.threads, self.session, work)
 
@@ -309,14 +310,15 @@ class Compactor:
             message = f"The leaf is {session.leaf_id}, and {expected} was expected."
             raise LeafConflict(message, currentLeafId=session.leaf_id)
 
-    async def _drafted(self, params: CompactParams, make_draft: MakeDraft) -> Draft:
+    async def _drafted(self, params: CompactParams, make_draft: MakeDraft, ahead: ReadAhead | None = None) -> Draft:
         session = self.session
         leaf, tree = session.leaf, session.tree
         asked = Asked(reserve=params.reserve_tokens, keep=params.keep_recent_tokens)
         overflow = (params.overflow or Overflow()) if params.reason == "overflow" else None
 
-        def make(bodies: Bodies) -> Draft:
-            snapshot = self.gauge.snapshot(leaf, bodies, asked)
+        def make(bodies: Reader) -> Draft:
+            meanwhile = None if ahead is None else partial(ahead, tree, bodies)
+            snapshot = self.gauge.snapshot(leaf, bodies, asked, meanwhile=meanwhile)
             return make_draft(tree, snapshot, overflow, params.instructions)
 
         found = await self.aside(make)

@@ -5,12 +5,13 @@ A draft is made in a thread, from a snapshot, and changes nothing; a long histor
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate, takewhile
 from typing import Any, Final
 
 from pid.core import extractive
-from pid.core.compaction import Plan, left_rows, plan, system_message
-from pid.core.context import Bodies, messages_in_effect
-from pid.core.files import NO_FILES, merged, recorded
+from pid.core.compaction import Limits, Plan, left_rows, plan, system_message
+from pid.core.context import Bodies, InEffect, marks_of, messages_in_effect, rows_of_kinds
+from pid.core.files import NO_FILES, merged, recorded, uses_of
 from pid.core.material import Material
 from pid.core.prompts import Capacity, Part, Purpose, Task, newest_parts, reckoned, task
 from pid.core.speech import Entry
@@ -21,15 +22,15 @@ from pid.core.usage import Fill, fill
 from pid.entries import Kind, read_body
 from pid.errors import NothingToCompact
 from pid.protocol import CompactionPlan, FileDetails, Overflow, SummaryRequest
+from pid.service.aside import Reader
+from pid.service.file_uses import FileUses
 from pid.service.gauge import Snapshot
-from pid.service.session import SLICE_ROWS
 
 _LATER_NOTES: Final = "(the notes on the pieces before this one)"
-_FILE_KINDS: Final = frozenset({Kind.COMPACTION, Kind.BRANCH_SUMMARY})
+_WITH_FILES: Final = marks_of(Kind.COMPACTION, Kind.BRANCH_SUMMARY)
+_RESULTS: Final = marks_of(Kind.TOOL_RESULT)
 _BESIDE: Final = 500
 """Bytes of a line beside its text: ids, times, usage, signatures."""
-_CALL_MARKS: Final = (b'"toolCall"', b'"nestedCalls"', b"\\u00")
-"""What stands in a message that calls tools; the last, for a letter may be written as an escape."""
 Make = Callable[[Capacity], Task]
 
 
@@ -119,32 +120,39 @@ class Draft:
         """The plan as clients see it, of a draft that read nothing but the files: how much a summarizer of this
         capacity would get is reckoned from the sizes of the entries.
         """
+        parts = list(self._parts())
         found = [
             reckoned(
                 purpose,
-                self._weight(rows),
+                weight,
                 capacity,
                 self.tokens,
                 max_tokens=capacity.reply(self.snapshot.limits.reserve, purpose),
                 earlier=notes or None,
                 instructions=self.instructions,
             )
-            for purpose, rows, notes in self._purposes()
+            for (purpose, _, notes), weight in zip(parts, self._weights([rows for _, rows, _ in parts]), strict=True)
         ]
         return self._shown(sum(count for count, _ in found), sum(tokens for _, tokens in found), None)
 
-    def _purposes(self) -> Iterator[tuple[Purpose, Sequence[int], str]]:
+    def _parts(self) -> Iterator[tuple[Purpose, Sequence[int], str]]:
         if self.plan.history:
             yield "history", self.plan.history, self.material.notes
         if self.plan.turn_head:
             yield "turnPrefix", self.plan.turn_head, ""
 
-    def _weight(self, rows: Sequence[int]) -> int:
-        """The tokens of rows in a transcript, which shortens results, at the rate of all that is summarised."""
-        kinds = self.tree.kinds
-        sizes = {row: max(0, self.tree.sizes[row] - _BESIDE) for row in (*self.plan.history, *self.plan.turn_head)}
-        told = sum(min(sizes[row], RESULT_UNITS) if kinds[row] == Kind.TOOL_RESULT else sizes[row] for row in rows)
-        return self.replaced * told // max(1, sum(sizes.values()))
+    def _weights(self, parts: Sequence[Sequence[int]]) -> list[int]:
+        """The tokens of each part in a transcript, which shortens results, at the rate of all that is summarised."""
+        results = [rows_of_kinds(self.tree, rows, _RESULTS) for rows in parts]
+        whole = [self._bytes_above(_BESIDE, rows) for rows in parts]
+        cut = [self._bytes_above(_BESIDE + RESULT_UNITS, rows) for rows in results]
+        return [self.replaced * (size - less) // max(1, sum(whole)) for size, less in zip(whole, cut, strict=True)]
+
+    def _bytes_above(self, least: int, rows: Sequence[int]) -> int:
+        """The bytes of rows beyond the first so many of each."""
+        sizes = self.tree.sizes
+        longer = [size for row in rows if (size := sizes[row]) > least]
+        return sum(longer) - least * len(longer)
 
     def _shown(self, count: int, tokens: int, requests: list[SummaryRequest] | None) -> CompactionPlan:
         ids, found = self.tree.ids, self.plan
@@ -194,20 +202,34 @@ def draft_of(
     return replace(draft, system=system_message(speech))
 
 
-def outline_of(tree: Tree, snapshot: Snapshot, overflow: Overflow | None, instructions: str | None) -> Draft:
-    """The draft of a compaction for an outline: of what is summarised, only calls of tools are read, for their files.
+def outline_of(
+    tree: Tree, snapshot: Snapshot, overflow: Overflow | None, instructions: str | None, *, uses: FileUses
+) -> Draft:
+    """The draft of a compaction for an outline: what is summarised is read for the files that its calls name alone.
 
     Raises `NothingToCompact`.
     """
     draft = _planned(tree, snapshot, overflow, instructions, transcribed=False)
-    rows, effect = [*draft.plan.history, *draft.plan.turn_head], snapshot.effect
-    for first in range(0, len(rows), SLICE_ROWS):
-        part = rows[first : first + SLICE_ROWS]
-        for _, message in messages_in_effect(tree, effect, part, snapshot.bodies(part), []):
-            raw = bytes(message)
-            if any(mark in raw for mark in _CALL_MARKS):
-                draft.material.use(read_body(raw))
+    effect, bodies, material = snapshot.effect, snapshot.bodies, draft.material
+    rows = [*draft.plan.history, *draft.plan.turn_head]
+    edited = [row for row in rows if row in effect.edits] if effect.edits else []
+    material.use(uses.of(tree, [row for row in rows if row not in effect.edits] if edited else rows, bodies))
+    for row in edited:
+        for _, message in messages_in_effect(tree, effect, [row], bodies([row]), []):
+            material.use(uses_of(read_body(bytes(message))))
     return draft
+
+
+_MOST_BYTES_A_TOKEN: Final = 8
+ReadAhead = Callable[[Tree, Reader, InEffect, Limits], None]
+"""Reads what a draft will need, before there is a plan."""
+
+
+def read_ahead(uses: FileUses, tree: Tree, reader: Reader, effect: InEffect, limits: Limits) -> None:
+    """Looks through what is so far back that hardly any plan keeps it, for the files that its calls name."""
+    newest_first = accumulate(map(tree.sizes.__getitem__, reversed(effect.rows)))
+    near = sum(1 for _ in takewhile(lambda size: size <= _MOST_BYTES_A_TOKEN * limits.keep, newest_first))
+    uses.read(tree, effect.rows[: len(effect.rows) - near], reader)
 
 
 def _planned(
@@ -233,7 +255,7 @@ def _take_in(material: Material, tree: Tree, parts: Iterable[list[Entry]], *, in
 
 def _recorded(tree: Tree, bodies: Bodies, rows: Sequence[int]) -> FileDetails:
     """The files that the compactions and branch summaries among these rows have in their `details`."""
-    chosen = [row for row in rows if tree.kinds[row] in _FILE_KINDS]
+    chosen = rows_of_kinds(tree, rows, _WITH_FILES)
     details = [read_body(body).get("details") for row in chosen if (body := bodies([row])[0])]
     return merged(*map(recorded, details)) if details else NO_FILES
 

@@ -4,20 +4,20 @@ Nothing here waits for the tokenizer on the event loop: `glance` answers at once
 characters, or not at all; `usage` walks and counts in a thread.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import Final
 
 from pid.core.compaction import Limits, is_due
-from pid.core.context import Bodies, InEffect, entries_in_effect
+from pid.core.context import InEffect, entries_in_effect
 from pid.core.speech import Estimator, Speech, speech_of, speech_of_path
 from pid.core.tokens import Calibration, Size, TextsCounter, calibration_for
 from pid.core.tree import ROOT
 from pid.core.usage import Fill, estimator_for, fill, learned_overhead, reported
 from pid.entries import Kind
 from pid.protocol import ContextUsage
-from pid.service.aside import aside
+from pid.service.aside import Reader, aside
 from pid.service.session import Session
 
 _NEAR: Final = 64  # entries behind the last known fill that are added up instead of walking the context again
@@ -53,7 +53,7 @@ class Snapshot:
     speech: Speech
     estimator: Estimator
     limits: Limits
-    bodies: Bodies
+    bodies: Reader
     basis: Basis
     known: Fill | None
 
@@ -169,12 +169,27 @@ class Gauge:
 
     # In a thread
 
-    def snapshot(self, leaf: int, bodies: Bodies, asked: Asked = NOTHING_ASKED, *, counted: bool = True) -> Snapshot:
-        """A leaf with all that a plan needs; for a thread: it may read the whole context, and waits for counts."""
+    def snapshot(
+        self,
+        leaf: int,
+        bodies: Reader,
+        asked: Asked = NOTHING_ASKED,
+        *,
+        counted: bool = True,
+        meanwhile: Callable[[InEffect, Limits], None] | None = None,
+    ) -> Snapshot:
+        """A leaf with all that a plan needs; for a thread: it may read the whole context, and waits for counts.
+
+        `meanwhile` is what can be done already while the counting begins.
+        """
         tree, basis = self.session.tree, self._basis
         known = self._walked(leaf, basis)
         effect = entries_in_effect(tree, leaf, bodies)
         count = self._counter() if self._is_calibrated and counted else None
+        if meanwhile is not None:
+            if count is not None:
+                self._count(())
+            meanwhile(effect, self._limits(asked))
         speech = speech_of(tree, effect, bodies, count=count, sizes=self._sizes if count else None)
         estimator = Estimator()
         if self._is_calibrated:
@@ -193,7 +208,7 @@ class Gauge:
             return None
         return known.fill
 
-    def _walk(self, leaf: int, bodies: Bodies, counted: bool) -> Fill:
+    def _walk(self, leaf: int, bodies: Reader, counted: bool) -> Fill:
         found = self.snapshot(leaf, bodies, counted=counted)
         return fill(found.speech, found.estimator, found.limits.overhead)
 

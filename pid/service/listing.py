@@ -24,6 +24,7 @@ from pid.service.store import Resident, Store
 from pid.service.threads import stoppable
 
 _NS_PER_MS: Final = 1_000_000
+_encode = msgspec.json.Encoder().encode
 
 Key = tuple[int, str]
 """What sorts a listing: the time of the last message (ms since 1970), then the path."""
@@ -148,7 +149,7 @@ def _page(
     room = MAX_PAGE_BYTES
     for found in rest[: params.limit]:
         info = _info(found, handles.get(found.identity))
-        room -= len(msgspec.json.encode(info)) + 1
+        room -= len(_encode(info)) + 1
         if room < 0 and shown:
             break
         shown.append(info)

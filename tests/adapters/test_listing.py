@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
+from pid.adapters import listing_index
 from pid.adapters.journal import Journal
 from pid.adapters.listing import Found, Lister
-from pid.adapters.listing_index import ListingIndex
+from pid.adapters.listing_index import Known, ListingIndex
 from pid.core.skim import Skim, Skimmed
 from pid.entries import iso_of
 from tests import interop
@@ -24,6 +25,9 @@ from tests.pi import Pi
 from tests.trees import session_bytes
 
 LATER_NS = 3_000_000_000
+
+
+NOTHING_KNOWN: tuple[dict[str, Known], int, int] = ({}, 0, 0)
 
 
 class Clock:
@@ -38,7 +42,8 @@ class Clock:
 class Lists:
     """A lister on one directory; `read` has the names of the files that were opened since they were last asked."""
 
-    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch, *, remembers: bool = False) -> None:
+        self.remembers = remembers
         self.directory = root / "sessions"
         self.cache = root / "cache"
         self.directory.mkdir()
@@ -51,9 +56,10 @@ class Lists:
             return glance(path, scanner, start)
 
         monkeypatch.setattr(Journal, "glance", noted)
+        self.lister = Lister(ListingIndex(str(self.cache)), self.clock)
 
     def __call__(self) -> dict[str, Found]:
-        lister = Lister(ListingIndex(str(self.cache)), self.clock)
+        lister = self.lister if self.remembers else Lister(ListingIndex(str(self.cache)), self.clock)
         return {os.path.basename(found.path): found for found in lister.sessions(str(self.directory), lambda *_: None)}
 
     def read(self) -> list[str]:
@@ -67,9 +73,9 @@ class Lists:
         return path
 
 
-@pytest.fixture
-def lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lists:
-    return Lists(tmp_path, monkeypatch)
+@pytest.fixture(params=["in one process", "in many processes"])
+def lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Lists:
+    return Lists(tmp_path, monkeypatch, remembers=request.param == "in one process")
 
 
 # What is shown
@@ -274,7 +280,7 @@ def test_a_damaged_index_is_an_empty_one(lists: Lists) -> None:
     damaged = [whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :] for at in range(len(whole))]
     for raw in [*damaged, *(whole[:size] for size in range(len(whole))), whole + b"x", b"\0" * 5000]:
         index.write_bytes(raw)
-        assert ListingIndex(str(lists.cache)).load(str(lists.directory)) == ({}, 0)
+        assert ListingIndex(str(lists.cache)).load(str(lists.directory))[1:] == NOTHING_KNOWN
     assert lists() == first
     assert index.read_bytes() == whole or lists() == first
 
@@ -295,13 +301,46 @@ def test_what_stands_in_the_place_of_an_index_does_no_harm(obstacle: str, lists:
     assert lists() == first
 
 
+def test_what_another_process_wrote_is_known_at_once(lists: Lists) -> None:
+    lists.put("a.jsonl")
+    lists()
+    for number in range(3):
+        lists.put(f"{number}.jsonl", "u1*9000 a1")
+        Lister(ListingIndex(str(lists.cache)), lists.clock).sessions(str(lists.directory), lambda *_: None)
+        lists.read()
+        assert len(lists()) == 2 + number
+        assert lists.read() == []
+
+
+def test_what_is_not_worth_writing_is_written_once_it_adds_up(lists: Lists) -> None:
+    for number in range(40):
+        lists.put(f"{number}.jsonl")
+    lists()
+    [index] = indexes(lists)
+    first = index.stat().st_size
+    for number in range(40, 100):
+        lists.put(f"{number}.jsonl")
+        assert len(lists()) == number + 1
+    [index] = indexes(lists)
+    assert index.stat().st_size > 2 * first
+
+
+def test_an_index_that_is_too_large_is_not_held(lists: Lists, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listing_index, "_MOST_HELD", 1)
+    lists.put("a.jsonl")
+    first = lists()
+    assert lists() == first
+    assert lists.lister._index._held == {}
+    assert lists.read() == ["a.jsonl"]
+
+
 def test_an_index_belongs_to_one_directory(lists: Lists, tmp_path: Path) -> None:
     lists.put("a.jsonl")
     lists()
     [index] = indexes(lists)
     other = ListingIndex(str(lists.cache))
     os.link(index, other._path(str(tmp_path)))
-    assert other.load(str(tmp_path)) == ({}, 0)
+    assert other.load(str(tmp_path))[1:] == NOTHING_KNOWN
 
 
 def test_the_index_is_private_and_leaves_nothing_behind(lists: Lists, monkeypatch: pytest.MonkeyPatch) -> None:

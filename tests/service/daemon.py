@@ -40,12 +40,12 @@ def no_tokenizer(texts):
     return
 
 
-def make_store(directory, told=None, prefix="", summarizers=(), count=no_tokenizer):
-    """A store whose files are in `directory`; entry ids are counted, behind `prefix`."""
+def make_store(directory, told=None, prefix="", summarizers=(), count=no_tokenizer, ahead_ms=0):
+    """A store whose files are in `directory`; entry ids are counted, behind `prefix`. Its clock may be ahead."""
     numbers = itertools.count(1)
     around = Surroundings(
         outlet=told or Told(),
-        now=lambda: time.time_ns() // 1_000_000,
+        now=lambda: time.time_ns() // 1_000_000 + ahead_ms,
         new_entry_id=lambda: f"{prefix}e{next(numbers)}",
         new_session_id=lambda: f"s-{next(numbers)}",
         new_epoch=lambda: os.urandom(4).hex(),

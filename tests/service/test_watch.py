@@ -11,7 +11,7 @@ from pid.adapters.anthropic import AnthropicSummarizer
 from pid.adapters.counting import CountingProcess
 from pid.core.overlay import Planned
 from pid.errors import SummarizerUnavailable
-from pid.protocol import CreateParams, SettingsUpdate
+from pid.protocol import CreateParams, PreviewParams, SettingsUpdate
 from tests import anthropic_server as api
 from tests.anthropic_server import AnthropicServer, Reply
 from tests.service.compaction.steps import ENDS, assistant, converse, entries, params, states
@@ -160,6 +160,28 @@ async def test_the_real_tokenizer_counts_in_its_own_process(tmp_path):
     assert 2000 <= usage.tokens <= 2010
     await store.close_all()
     counting.close()
+
+
+def test_the_process_begins_before_there_are_texts_and_ends_with_its_input():
+    counting = CountingProcess()
+    assert counting.count(()) == []
+    process = counting._process
+    assert process is not None
+    assert counting.count(["hello world"]) == [2]
+    assert counting._process is process
+    counting.close()
+    assert process.returncode == 0
+
+
+async def test_a_preview_has_the_counting_begin_before_it_reads(tmp_path):
+    asked = []
+    store = make_store(tmp_path, count=lambda texts: asked.append(len(texts)) or [len(text) // 4 for text in texts])
+    resident = await store.create(CreateParams(cwd="/p", settings=SettingsUpdate(keep_recent_tokens=0)))
+    await converse(resident, 5)
+    await resident.compactor.preview(PreviewParams(session_id="s"))
+    assert asked[0] == 0
+    assert sum(asked) > 0
+    await store.close_all()
 
 
 # Compactions that start by themselves
