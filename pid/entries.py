@@ -78,12 +78,6 @@ TYPE_NAMES: Final[dict[int, str]] = {
 ROLE_NAMES: Final[dict[int, str]] = {kind: name for name, kind in ROLES.items() if name != "hookMessage"}
 MESSAGE_KINDS: Final = frozenset({Kind.MESSAGE, *ROLES.values()})
 
-KINDS_BY_BYTES: Final[dict[tuple[bytes, bytes | None], int]] = {
-    **{(name.encode(), None): int(kind) for name, kind in TYPES.items()},
-    **{(b"message", role.encode()): int(kind) for role, kind in ROLES.items()},
-}
-"""`(type, role)` as bytes to the kind's number: the table of the fast scan."""
-
 
 def kind_of(body: dict[str, Any]) -> Kind:
     """The kind of a parsed entry; an unknown type is `OTHER`, an unknown role `MESSAGE`."""
@@ -351,26 +345,26 @@ def derived_id(session_id: str, place: str, taken: Container[str]) -> str:
     raise AssertionError("2^32 ids are taken")
 
 
-def minute_ms(minute: bytes) -> int:
+def minute_ms(minute: str) -> int:
     """`2026-01-31T23:59` as milliseconds since 1970 (UTC); `NO_TIME` if there is no such minute."""
     day, hours, minutes = _day_ms(minute[:10]), int(minute[11:13]), int(minute[14:])
     return NO_TIME if day == NO_TIME or hours > 23 or minutes > 59 else day + (hours * 60 + minutes) * 60_000
 
 
 @lru_cache(maxsize=1024)
-def _day_ms(day: bytes) -> int:
+def _day_ms(day: str) -> int:
     try:
-        return int(datetime.fromisoformat(day.decode()).replace(tzinfo=UTC).timestamp()) * 1000
+        return int(datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp()) * 1000
     except ValueError:
         return NO_TIME
 
 
-_CANONICAL_TIME = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d):([0-5]\d)\.(\d{3})Z")
+_CANONICAL_TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d):([0-5]\d)\.(\d{3})Z", re.ASCII)
 
 
 def canonical_ms(text: object) -> int:
     """A timestamp in the canonical form (ISO 8601, ms, `Z`) as milliseconds since 1970, else `NO_TIME`."""
-    match = _CANONICAL_TIME.fullmatch(text.encode(errors="replace")) if isinstance(text, str) else None
+    match = _CANONICAL_TIME.fullmatch(text) if isinstance(text, str) else None
     if match is None or (minute := minute_ms(match[1])) == NO_TIME:
         return NO_TIME
     return minute + int(match[2]) * 1000 + int(match[3])

@@ -20,7 +20,8 @@ from typing import Final, NamedTuple, NoReturn
 
 from pid.adapters.failures import changed_on_disk, read_failed, sync_failed, write_failed
 from pid.adapters.held import Held
-from pid.core.lines import Batch, Scanner
+from pid.core.batch import Batch
+from pid.core.lines import Scanner
 from pid.core.spans import READ_BYTES, Span, runs
 from pid.errors import (
     NotASession,
@@ -31,7 +32,9 @@ from pid.errors import (
 from pid.protocol import Problem
 
 SLICE_BYTES: Final = 1 << 20
-"""One step of `advance`: about 5 ms of the loop's time."""
+SLICE_LINES: Final = 1024
+"""One step of `advance`, whichever is less: a few milliseconds of the loop's time."""
+_SLICE_AT_LEAST: Final = 1 << 16  # also the first one, before it is known how long lines are
 LONG_LINE: Final = 32 << 20
 """A line longer than this is indexed by its head and tail, without holding it."""
 MAX_HEADER_BYTES: Final = 1 << 20
@@ -202,19 +205,21 @@ class Journal:
     # Reading on
 
     def advance(self, *, opening: bool = False) -> Iterator[Batch]:
-        """Indexes from `end` to the end of the file: a batch for each slice of about 1 MiB.
+        """Indexes from `end` to the end of the file: a batch for each slice of up to 1 MiB.
 
         Half a line at the end stays where it is and is looked at again; `opening` tells it as a problem. Raises
         `NotASession` if no header comes first, `ReadFailed`, `SessionChangedOnDisk`.
         """
         before = _seen(os.fstat(self._fd))  # what comes while this reads shows in the next look
         behind = before.size - self.end
-        buffer = bytearray(min(max(behind, 0) + 1, SLICE_BYTES))  # with room for one byte, to see the end
+        buffer = bytearray(min(max(behind, 0) + 1, _SLICE_AT_LEAST))  # with room for one byte, to see the end
         while filled := self._pread_into(buffer, self.end):
             stop = buffer.rfind(b"\n", 0, filled) + 1
             if stop:
-                yield self._index(self.scanner.scan(buffer, stop, self.end), stop)
+                batch = self._index(self.scanner.scan(buffer, stop, self.end), stop)
                 self._closed_line = True
+                yield batch
+                _fit(buffer, stop * SLICE_LINES // max(len(batch.ids), 1), before.size - self.end)
             elif filled < len(buffer):
                 yield from self._take_tail(bytes(buffer[:filled]), opening=opening)
                 break
@@ -459,6 +464,15 @@ def remove(path: str) -> bool:
     except OSError:
         return False
     return True
+
+
+def _fit(buffer: bytearray, size: int, remaining: int) -> None:
+    """Gives the buffer this size, within the bounds of a slice; it grows only for what remains."""
+    size = min(max(size, _SLICE_AT_LEAST), SLICE_BYTES)
+    if len(buffer) < remaining:
+        size = min(size, remaining + 1)
+        buffer.extend(bytes(max(size - len(buffer), 0)))
+    del buffer[size:]
 
 
 def _open_fd(path: str) -> tuple[int, bool]:

@@ -7,7 +7,8 @@ from collections.abc import Container, Iterator, Sequence
 
 from pid.adapters.held import HeldBytes
 from pid.adapters.journal import Found
-from pid.core.lines import Batch, Scanner
+from pid.core.batch import Batch
+from pid.core.lines import Scanner
 from pid.core.spans import Span
 
 

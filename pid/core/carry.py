@@ -4,12 +4,15 @@ Only where the source is sound and the lines of the fork stand where this reckon
 scan of the fork's file would give, in slices, and what is behind them is left to be scanned. Pure.
 """
 
+from array import array
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, count, repeat
+from itertools import accumulate
 from typing import Final, NamedTuple
 
+from pid.core.batch import Batch
 from pid.core.fork import PathFork, Stored, WholeFork
-from pid.core.lines import JOINED, TOLD, Batch, Row
+from pid.core.lines import JOINED
+from pid.core.prefixes import TOLD
 from pid.core.tree import HIDDEN, RELINKED, ROOT
 from pid.entries import FORMAT_VERSION, clean, read_body
 
@@ -20,7 +23,8 @@ SLICE_ROWS: Final = 1024
 class Places(NamedTuple):
     """Where the kept entries stand in the fork: starts and sizes; where they end, and on which line.
 
-    `shift` is how much further on all stand than in the source, if it is the same for all.
+    `shift` is how much further on all stand than in the source, if it is the same for all: `starts` are those of the
+    source then.
     """
 
     starts: Sequence[int]
@@ -42,8 +46,7 @@ def places_of(fork: WholeFork | PathFork, header_size: int, lines: int) -> Place
     if isinstance(fork, WholeFork):
         shift = header_size - fork.source.start
         end = fork.source.end + shift + (not fork.source.closed)
-        starts = [start + shift for start in tree.starts[: len(fork.kept)]]
-        return None if fork.written or fork.breaks else Places(starts, tree.sizes, end, lines, shift)
+        return None if fork.written or fork.breaks else Places(tree.starts, tree.sizes, end, lines, shift)
     sizes = [len(fork.written[row]) if row in fork.written else tree.sizes[row] for row in fork.kept]
     ends = list(accumulate((size + 1 for size in sizes), initial=header_size + 1))
     return Places(ends[:-1], sizes, ends[-1], 1 + len(sizes))
@@ -59,19 +62,14 @@ def carried(fork: WholeFork | PathFork, places: Places, stored: Stored) -> Itera
         rows = kept[first : first + SLICE_ROWS]
         stop = first + len(rows)
         batch = Batch(
-            rows=list(
-                map(
-                    Row,
-                    [tree.ids[row] for row in rows],
-                    [tree.id_of(parent) for parent in parents[first:stop]],
-                    [tree.kinds[row] for row in rows],
-                    [tree.times[row] for row in rows],
-                    places.starts[first:stop],
-                    places.sizes[first:stop],
-                    [tree.flags[row] & stays for row in rows],
-                    repeat(0) if whole else count(first + 2),
-                )
-            )
+            ids=[tree.ids[row] for row in rows],
+            parent_ids=[tree.id_of(parent) for parent in parents[first:stop]],
+            kinds=bytearray([tree.kinds[row] for row in rows]),
+            times=array("q", [tree.times[row] for row in rows]),
+            starts=array("Q", [start + (places.shift or 0) for start in places.starts[first:stop]]),
+            sizes=array("I", places.sizes[first:stop]),
+            flags=bytearray([tree.flags[row] & stays for row in rows]),
+            lines=array("I", [0] * len(rows) if whole else range(first + 2, stop + 2)),
         )
         for index, row in enumerate(rows):
             if tree.kinds[row] in TOLD:

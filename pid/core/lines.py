@@ -1,29 +1,17 @@
 """Finds the entries in the bytes of a session file, a slice of complete lines at a time.
 
-The fast path is one regular expression a line over the prefix (or the tail) that pi writes: it proves the place
-of an entry in the tree, not its body. Every other line is parsed. Nothing is dropped: each complete JSON object
-counts, and all other bytes are told as problems. This module never reads a file and builds no tree.
+Lines that show by how they begin what they hold are not parsed (`prefixes.py`); every other line is. Nothing is
+dropped: each complete JSON object counts, and all other bytes are told as problems. This module never reads a file
+and builds no tree.
 """
 
-import re
 from collections.abc import Container, Iterable
-from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from pid.core.batch import Batch
 from pid.core.pieces import Piece, pieces
-from pid.entries import (
-    FORMAT_VERSION,
-    INVALID_UTF8,
-    KINDS_BY_BYTES,
-    LEAF_MARKER,
-    NO_TIME,
-    Kind,
-    canonical_ms,
-    derived_id,
-    id_text,
-    kind_of,
-    minute_ms,
-)
+from pid.core.prefixes import TOLD, UNKNOWN, rows_of
+from pid.entries import FORMAT_VERSION, INVALID_UTF8, Kind, canonical_ms, derived_id, id_text, kind_of
 from pid.protocol import Problem
 
 PROVEN: Final = 1  # the body is known to be valid as it stands
@@ -32,55 +20,9 @@ DAMAGED: Final = 4  # there is no valid body: the entry only keeps its place
 DERIVED: Final = 16  # the file holds no id for the entry (8 is `tree.HIDDEN`)
 JOINED: Final = 32  # something else stands before it on its line
 PLAIN: Final = 128  # proven, and its message is the rest of its line (64 is `tree.RELINKED`)
-
-_TIME = rb'"timestamp": ?"(\d{4}-\d\d-\d\dT\d\d:\d\d):([0-5]\d)\.(\d\d\d)Z"'
-_ID = rb'"id": ?"([!#-\[\]-~]{1,64})", ?"parentId": ?(?:null|"([!#-\[\]-~]{1,64})")'
-_ROLE = rb'(?:, ?"message": ?\{"role": ?"(\w{1,32})")?'
-_written = re.compile(rb'\{"type": ?"(\w{1,64})", ?' + _ID + rb", ?" + _TIME + _ROLE).match
-_migrated = re.compile(rb'\{"type": ?"(\w{1,64})", ?' + _TIME + _ROLE).match
-_migrated_tail = re.compile(rb", ?" + _ID + rb"\}\Z").search
-_TAIL_BYTES: Final = 200
+_PARENT_KEY: Final = b'"parentId"'
 MAX_BODY_BYTES: Final = 256 << 20
 """A longer entry cannot go out in any message: it keeps its place in the tree, without a body."""
-_PARENT_KEY: Final = b'"parentId"'
-_MARKER: Final = LEAF_MARKER.encode()
-_BRACE, _RETURN = 0x7D, 0x0D
-
-TOLD: Final = frozenset({Kind.LABEL, Kind.SESSION_INFO, Kind.COMPACTION, Kind.CONTEXT_EDIT, Kind.LEAF_MARKER})
-"""Kinds whose bodies the tree itself needs: they are few, so they are parsed as they are met."""
-_PLAIN_KINDS: Final = {
-    named: kind
-    for named, kind in KINDS_BY_BYTES.items()
-    if kind not in TOLD and kind not in (Kind.MESSAGE, Kind.CUSTOM)
-}
-_MS_OF_SECONDS: Final = {b"%02d" % second: second * 1000 for second in range(60)}
-_MS_OF_DIGITS: Final = {b"%03d" % ms: ms for ms in range(1000)}
-_new_row = tuple.__new__
-
-
-class Row(NamedTuple):
-    """An entry's place: in the tree (`parent_id` is None for a root) and in the file (bytes; lines from 1)."""
-
-    id: str
-    parent_id: str | None
-    kind: int
-    time: int
-    start: int
-    size: int
-    flags: int
-    line: int
-
-
-@dataclass(slots=True)
-class Batch:
-    """Entries in file order and what was wrong between them.
-
-    `bodies` has the parsed entry, by index in `rows`, of the kinds that the tree reads itself.
-    """
-
-    rows: list[Row] = field(default_factory=list)
-    bodies: dict[int, dict[str, Any]] = field(default_factory=dict)
-    problems: list[Problem] = field(default_factory=list)
 
 
 class Scanner:
@@ -130,16 +72,16 @@ class Scanner:
 
     def scan_long(self, head: bytes, tail: bytes, offset: int, size: int) -> Batch:
         """The entry on a line too long to be held, by its first and last bytes."""
-        batch, line = Batch(), self._next_line()
-        row = _fast_row(head + tail, 0, len(head) + len(tail), offset, line) if self.header else None
-        if row is None:
+        batch, line, known = Batch(), self._next_line(), head + tail + b"\n"
+        found = rows_of(known, 0, len(known), offset, line)
+        if self.header is None or found.kinds[0] == UNKNOWN:
             self._tell(batch, "malformedLine", f"a line of {size:,} bytes that pi did not write")
-        elif size > MAX_BODY_BYTES:
-            self._tell(batch, "lineTooLong", f"a line of {size:,} bytes keeps its place only", row.id)
-            batch.rows.append(row._replace(size=0, flags=DAMAGED))
-        else:
-            batch.rows.append(row._replace(size=size))
-        return batch
+            return batch
+        if size > MAX_BODY_BYTES:
+            self._tell(found, "lineTooLong", f"a line of {size:,} bytes keeps its place only", found.ids[0])
+            found.flags[0] = DAMAGED
+        found.sizes[0] = 0 if found.flags[0] else size
+        return found
 
     def _next_line(self) -> int:
         if not self._in_line:
@@ -154,62 +96,28 @@ class Scanner:
         return end + 1
 
     def _scan_fast(self, view: bytes | bytearray, at: int, stop: int, offset: int, batch: Batch) -> None:
-        """The lines of a slice by their prefixes, if each holds one `parentId`; line by line if not.
+        """The lines of a slice by how they begin, those that hold one `parentId` each; the others are taken apart.
 
-        A second entry on a line (behind a torn one, say) shows as a second `parentId`. One count over the slice
-        is cheaper than a look at each line.
+        A second entry on a line (behind a torn one, say) shows as a second `parentId`. One count over a run of lines
+        is cheaper than a look at each.
         """
-        line, in_line, derived = self.line, self._in_line, set(self._derived)
-        trial = Batch()
-        keys = self._scan_lines(view, at, stop, offset, trial, careful=False)
-        if keys != view.count(_PARENT_KEY, at, stop):
-            self.line, self._in_line, self._derived = line, in_line, derived
-            trial = Batch()
-            self._scan_lines(view, at, stop, offset, trial, careful=True)
-        batch.bodies |= {len(batch.rows) + index: body for index, body in trial.bodies.items()}
-        batch.rows += trial.rows
-        batch.problems += trial.problems
-
-    def _scan_lines(
-        self, view: bytes | bytearray, at: int, stop: int, offset: int, batch: Batch, *, careful: bool
-    ) -> int:
-        """Appends what the lines hold to `batch`; how many `parentId` keys they should hold altogether.
-
-        The lines that pi writes most are taken in place: opening a session is this loop.
-        """
-        add, find, plain = batch.rows.append, view.find, None if careful else _PLAIN_KINDS.get
-        keys, minute_before, base = 0, b"", NO_TIME
-        line = self.line - self._in_line  # an entry that ended without a line break began this line
+        before = self.line - self._in_line  # an entry that ended without a line break began the next line
         self._in_line = False
-        while at < stop:
-            end, line = find(b"\n", at, stop), line + 1
-            match = _written(view, at, end)
-            if match is not None and plain is not None and view[end - 1] == _BRACE:
-                name, entry_id, parent_id, minute, second, ms, role = match.groups()
-                kind = plain((name, role))
-                if minute != minute_before:
-                    minute_before, base = minute, minute_ms(minute)
-                if kind is not None and base != NO_TIME:
-                    parent = parent_id and parent_id.decode()
-                    time = base + _MS_OF_SECONDS[second] + _MS_OF_DIGITS[ms]
-                    add(_new_row(Row, (entry_id.decode(), parent, kind, time, offset + at, end - at, 0, line)))
-                    keys, at = keys + 1, end + 1
-                    continue
-            self.line = line
-            keys += self._scan_other(view, at, end, offset, batch, careful=careful)
-            at = end + 1
-        self.line = line
-        return keys
-
-    def _scan_other(
-        self, view: bytes | bytearray, at: int, end: int, offset: int, batch: Batch, *, careful: bool
-    ) -> int:
-        row = _fast_row(view, at, end, offset, self.line)
-        if row is None or (careful and view.count(_PARENT_KEY, at, end) > 1):
-            self._take(pieces(bytes(view[at:end])), offset + at, batch)
-            return view.count(_PARENT_KEY, at, end)
-        batch.rows.append(row)
-        return 1
+        found = rows_of(view, at, stop, offset, before + 1)
+        kinds, done = found.kinds, 0
+        while done < len(kinds):
+            other = kinds.find(UNKNOWN, done)
+            run = range(done, len(kinds) if other < 0 else other)
+            if run and _keys(view, found, run, offset) != len(run):
+                _mark_joined(view, found, run, offset)
+                continue
+            batch.take(found, run)
+            done = run.stop
+            if other >= 0:
+                self.line, start = found.lines[other], found.starts[other]
+                self._take(pieces(bytes(view[start - offset : start - offset + found.sizes[other]])), start, batch)
+                done += 1
+        self.line = before + len(kinds)
 
     def _take(self, found: Iterable[Piece], offset: int, batch: Batch) -> None:
         for index, piece in enumerate(found):
@@ -246,12 +154,12 @@ class Scanner:
         if piece.body is None:
             kind = Kind.OTHER if kind in TOLD else kind
         elif kind in TOLD:
-            batch.bodies[len(batch.rows)] = body
+            batch.bodies[len(batch.ids)] = body
         time = canonical_ms(body.get("timestamp"))
         place = (offset + piece.start, piece.stop - piece.start)
         flags = DAMAGED if piece.body is None else UNCLEAN if piece.error == INVALID_UTF8 else 0
         flags |= (DERIVED if derived else 0) | (JOINED if index else 0)
-        batch.rows.append(Row(entry_id, parent_id, kind, time, *place, flags, self.line))
+        batch.add(entry_id, parent_id, kind, time, *place, flags, self.line)
 
     def _link(self, body: dict[str, Any], index: int, batch: Batch) -> tuple[str, str | None, bool]:
         """The entry's id and its parent's, as stored, or by file order in version 1; whether the id was derived."""
@@ -278,28 +186,13 @@ class Scanner:
         batch.problems.append(Problem(line=self.line, kind=kind, message=message, entry_id=entry_id))
 
 
-def _fast_row(view: bytes | bytearray, at: int, end: int, offset: int, line: int) -> Row | None:
-    if end > at and view[end - 1] == _RETURN:
-        end -= 1
-    if end == at or view[end - 1] != _BRACE:
-        return None
-    if match := _written(view, at, end):
-        name, entry_id, parent_id, minute, second, ms, role = match.groups()
-    elif match := _migrated(view, at, end):
-        name, minute, second, ms, role = match.groups()
-        if not (tail := _migrated_tail(view, max(at, end - _TAIL_BYTES), end)):
-            return None
-        entry_id, parent_id = tail.groups()
-    else:
-        return None
-    kind = KINDS_BY_BYTES.get((name, role))
-    if kind is None:
-        kind = Kind.MESSAGE if name == b"message" else Kind.OTHER
-    if kind in TOLD or name == b"session" or (kind == Kind.CUSTOM and view.find(_MARKER, at, end) > 0):
-        return None
-    if kind == Kind.MESSAGE and role is None:
-        return None  # the role, if there is one, does not stand first
-    base = minute_ms(minute)
-    time = base if base == NO_TIME else base + int(second) * 1000 + int(ms)
-    parent = None if parent_id is None else parent_id.decode()
-    return Row(entry_id.decode(), parent, kind, time, offset + at, end - at, 0, line)
+def _keys(view: bytes | bytearray, found: Batch, run: range, offset: int) -> int:
+    """How many `parentId` keys stand on the lines of a run."""
+    start, last = found.starts[run.start] - offset, run.stop - 1
+    return view.count(_PARENT_KEY, start, found.starts[last] - offset + found.sizes[last])
+
+
+def _mark_joined(view: bytes | bytearray, found: Batch, run: range, offset: int) -> None:
+    for index in run:
+        if _keys(view, found, range(index, index + 1), offset) > 1:
+            found.kinds[index] = UNKNOWN

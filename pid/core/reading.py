@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from pid.core.lines import DAMAGED, Batch, Scanner
+from pid.core.batch import Batch
+from pid.core.lines import DAMAGED, Scanner
 from pid.core.nodes import UNKNOWN_TYPE, damaged_line
 from pid.core.previews import Line, preview, read_line
 from pid.core.text import Lines, Place, units_before

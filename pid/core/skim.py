@@ -10,7 +10,8 @@ from typing import Any, Final
 
 import msgspec
 
-from pid.core.lines import Batch, Scanner
+from pid.core.batch import Batch
+from pid.core.lines import Scanner
 from pid.core.messages import ms_of
 from pid.core.pieces import Piece
 from pid.entries import FORMAT_VERSION, name_text

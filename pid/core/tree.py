@@ -7,12 +7,13 @@ a line that a later one with the same id replaced are rows too, but no answer sh
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Final
 
-from pid.core.lines import DAMAGED, Batch
+from pid.core.batch import Batch
+from pid.core.lines import DAMAGED
 from pid.entries import TYPE_NAMES, Kind, id_text, name_text
 from pid.errors import EntryNotFound
 from pid.protocol import Problem
@@ -197,28 +198,23 @@ class Tree:
     def extend(self, batch: Batch) -> None:
         """Adds entries. Links to entries that are not there yet are made when these come, or told by `settle`."""
         self._pending.problems += batch.problems
-        if not batch.rows:
+        if not batch.ids:
             return
         base = len(self.ids)
-        ids, parent_ids, kinds, times, starts, sizes, flags, lines = zip(*batch.rows, strict=True)
-        self._pending.lines.extend(lines)
-        self._number(ids, base)
-        self.ids += ids
-        self.kinds.extend(kinds)
-        self.times.extend(times)
-        self.starts.extend(starts)
-        self.sizes.extend(sizes)
-        self.flags += bytes(flags)
-        self.visible_count += len(ids)
-        row_of = self.rows.get
-        parents = [ROOT if parent is None else row_of(parent, MISSING) for parent in parent_ids]
-        self.parents.extend(parents)
-        self._turns.extend(row for row, parent in enumerate(parents, base) if parent != row - 1)
-        self._note_unusual_links(parents, parent_ids, base)
+        self._pending.lines += batch.lines
+        parents = self._parents_of(batch, base, all_new=self._number(batch.ids, base))
+        self.ids += batch.ids
+        self.kinds.frombytes(batch.kinds)
+        self.times += batch.times
+        self.starts += batch.starts
+        self.sizes += batch.sizes
+        self.flags += batch.flags
+        self.visible_count += len(batch.ids)
+        self._hang(parents, batch.parent_ids, base)
         for index, body in batch.bodies.items():
             self._read_body(base + index, body)
         if self._waiting:
-            self._adopt(ids)
+            self._adopt(batch.ids)
 
     def settle(self) -> Change:
         """Ends a run of `extend`: mends what needs all its entries, and returns what the run did."""
@@ -237,27 +233,42 @@ class Tree:
         self._pending = _Pending(len(self.ids))
         return Change(added, changed, sorted(pending.problems, key=lambda problem: problem.line))
 
-    def _number(self, ids: tuple[str, ...], base: int) -> None:
-        fresh = dict(zip(ids, range(base, base + len(ids)), strict=True))
-        if len(fresh) < len(ids) or not self.rows.keys().isdisjoint(fresh):
-            self._replace_doubles(ids, base)
-        self.rows.update(fresh)
+    def _number(self, ids: list[str], base: int) -> bool:
+        """Gives ids their rows; whether none of them was there already."""
+        rows = range(base, base + len(ids))
+        if list(map(self.rows.setdefault, ids, rows)) == list(rows):
+            return True
+        self._replace_doubles(ids, base)
+        return False
 
-    def _replace_doubles(self, ids: tuple[str, ...], base: int) -> None:
-        seen: dict[str, int] = {}
+    def _parents_of(self, batch: Batch, base: int, *, all_new: bool) -> Sequence[int]:
+        """The rows of the parents of a batch's entries; a range where each hangs on the entry before it."""
+        ids, parent_ids, row_of = batch.ids, batch.parent_ids, self.rows.get
+        if all_new and parent_ids[1:] == ids[:-1]:
+            first = ROOT if parent_ids[0] is None else row_of(parent_ids[0])
+            if first == base - 1:
+                return range(first, first + len(ids))
+        return [ROOT if parent is None else row_of(parent, MISSING) for parent in parent_ids]
+
+    def _replace_doubles(self, ids: list[str], base: int) -> None:
         for row, entry_id in enumerate(ids, base):
-            old = seen.get(entry_id, self.rows.get(entry_id))
-            seen[entry_id] = row
-            if old is not None:
-                self._pending.replaced[old] = row
+            old = self.rows[entry_id]
+            if old != row:
+                self.rows[entry_id] = self._pending.replaced[old] = row
                 self._tell(row, "duplicateId", f"the id {entry_id} stands again; this line wins", entry_id)
 
-    def _note_unusual_links(self, parents: list[int], parent_ids: tuple[str | None, ...], base: int) -> None:
-        for index in [i for i, parent in enumerate(parents) if parent == MISSING or parent >= base + i]:
-            row, parent_id = base + index, parent_ids[index]
-            if parents[index] != MISSING:
+    def _hang(self, parents: Sequence[int], parent_ids: list[str | None], base: int) -> None:
+        """Links new rows to their parents."""
+        self.parents.extend(parents)
+        if isinstance(parents, range):
+            return
+        turns = [row for row, parent in enumerate(parents, base) if parent != row - 1]
+        self._turns.extend(turns)
+        for row in turns:
+            parent, parent_id = parents[row - base], parent_ids[row - base]
+            if parent >= row:
                 self._pending.forward.add(row)
-            elif parent_id is not None:
+            elif parent == MISSING and parent_id is not None:
                 self._wait(row, parent_id)
                 self._pending.targets.append((parent_id, row, "missingParent"))
 

@@ -295,7 +295,7 @@ class WriteOrder:
         leaf_id, name = session.leaf_id, tree.name
         for batch in session.journal.advance():
             tree.extend(batch)
-            if len(batch.rows) > SLICE_ROWS:
+            if len(batch.ids) > SLICE_ROWS:
                 await next_turn()
         change = tree.settle()
         session.tell(*change.problems)

@@ -1,6 +1,7 @@
 """Session files on disk: opened untouched, read on, appended to, and told apart from files that changed."""
 
 import errno
+import itertools
 import os
 import stat
 
@@ -204,6 +205,21 @@ def test_growth_shows_until_it_was_read(path):
     assert opened.journal.verify() is Found.GROWN
     assert opened.journal.verify() is Found.GROWN
     assert opened.advance() == ["u1", "a1", "b1"]
+
+
+@pytest.mark.parametrize("content", ["x", "x" * 10_000], ids=["short lines", "long lines"])
+def test_a_slice_is_bounded_in_lines_and_in_bytes(path, content):
+    line = compact(entry("e1", "a1", content=content))
+    path.write_bytes(HEADER + (line + b"\n") * (12_000 if len(content) == 1 else 500))
+    journal = Journal.open(str(path), ())
+    batches, places = [], [0]
+    for batch in journal.advance(opening=True):
+        batches.append(batch)
+        places.append(journal.end)
+    assert places[-1] == path.stat().st_size
+    assert max(len(batch.ids) for batch in batches) <= 1.1 * module.SLICE_LINES
+    assert max(stop - start for start, stop in itertools.pairwise(places)) <= module.SLICE_BYTES
+    assert len(batches) <= 2 + path.stat().st_size // min(module.SLICE_BYTES - len(line), 1000 * len(line))
 
 
 def test_what_comes_while_it_reads_shows_in_the_next_look(path):

@@ -6,7 +6,7 @@ import itertools
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from pid.core.carry import carried, places_of
@@ -51,6 +51,7 @@ def shape(tree: Tree) -> dict[str, Any]:
     return state | {"flags": [flag & ~(PROVEN | UNCLEAN | PLAIN) for flag in tree.flags]}
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])  # few trees are sound
 @given(trees(), st.data())
 def test_any_sound_tree(text: str, data: st.DataObject) -> None:
     source = load(session_bytes(text))
