@@ -130,9 +130,11 @@ def _look_at_ends(view: bytes | bytearray, ends: list[int], kinds: bytearray) ->
     if lasts.count(_BRACE) == len(lasts):
         return
     for index, last in enumerate(lasts):
+        if last == _BRACE or kinds[index] == UNKNOWN:  # an empty line is unknown: what was looked at is not its own
+            continue
         if last == _RETURN and view[ends[index] - 2] == _BRACE:
             ends[index] -= 1
-        elif last != _BRACE:
+        else:
             kinds[index] = UNKNOWN
 
 

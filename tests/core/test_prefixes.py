@@ -171,3 +171,11 @@ def test_shapes_that_are_not_parsed(line: bytes, others: list[bytes]) -> None:
 def test_kinds_by_type_alone(name: str, kind: int, message: bytes) -> None:
     line = b'{"type":"%s","id":"u1","parentId":null,"timestamp":"%s"%s}' % (name.encode(), TIME.encode(), message)
     assert rows_of(line + b"\n", 0, len(line) + 1, 0, 1).kinds[0] == kind
+
+
+def test_an_empty_line_at_the_beginning_is_told_from_what_stands_behind_the_slice() -> None:
+    line = WRITTEN + b"\r\n"
+    view = b"\n" + line + line.removesuffix(b"\n")  # the last line break comes with the next slice
+    found = rows_of(view, 0, 1 + len(line), 1000, 7)
+    assert list(found.sizes) == [0, len(WRITTEN)]
+    assert list(found.kinds) == [UNKNOWN, Kind.USER]
