@@ -26,6 +26,8 @@ def begin(work: Coroutine[Any, Any, None]) -> asyncio.Task[None] | None:
         awaited = context.run(work.send, None)
     except StopIteration:
         return None
+    if awaited is not None:
+        awaited._asyncio_future_blocking = False  # until the task waits for it, others may await it too
     rest = _go_on(work, awaited)
     rest.send(None)
     return asyncio.Task(rest, loop=asyncio.get_running_loop(), context=context)
@@ -64,13 +66,9 @@ def _rest(work: Coroutine[Any, Any, None], awaited: Any) -> Generator[Any, Any, 
         try:
             yield
         except asyncio.CancelledError as error:
-            if awaited is None or not awaited.cancel():
-                if awaited is not None:
-                    awaited._asyncio_future_blocking = False  # no task has it, so it may be awaited again
-                awaited = work.throw(error)
-        else:
-            if awaited is None:  # a bare yield gives way for one round of the loop, which has passed
-                awaited = work.send(None)
+            awaited = _handed_on(awaited) if awaited is not None and awaited.cancel() else work.throw(error)
+        else:  # a bare yield gives way for one round of the loop, which has passed
+            awaited = work.send(None) if awaited is None else _handed_on(awaited)
         while True:
             try:
                 sent = yield awaited
@@ -80,6 +78,12 @@ def _rest(work: Coroutine[Any, Any, None], awaited: Any) -> Generator[Any, Any, 
                 awaited = work.send(sent)
     except StopIteration:
         return
+
+
+def _handed_on(awaited: Any) -> Any:
+    """The future that work waits for, as a task expects to get it."""
+    awaited._asyncio_future_blocking = True
+    return awaited
 
 
 class _Turns:

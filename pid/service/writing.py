@@ -46,9 +46,13 @@ class Written:
 
 
 class _Done(asyncio.Future[Written]):
-    """What a write did. Once it has begun, who waits for it cannot cancel it."""
+    """What a write did. Once it has begun, who waits for it cannot cancel it.
+
+    Until then it may be withdrawn; who waited for it waits for what was asked for `before`.
+    """
 
     begun = False
+    before: "_Done | None" = None
 
     def cancel(self, msg: Any = None) -> bool:
         return not self.begun and super().cancel(msg)
@@ -98,7 +102,7 @@ class WriteOrder:
         self._going = False  # `_drain` runs, or will in the next round of the loop
         self._task: asyncio.Task[None] | None = None
         self._writing = False
-        self._last: asyncio.Future[Written] | None = None
+        self._last: _Done | None = None
         self._reading: asyncio.Future[None] | None = None
         self.grown: Callable[[], None] = nobody
 
@@ -107,8 +111,11 @@ class WriteOrder:
 
         Raises `SessionChangedOnDisk`, `ReadFailed`.
         """
-        if self._last is not None and not self._last.done():
-            await asyncio.wait([self._last])
+        asked = self._last
+        while asked is not None:
+            if not asked.done():
+                await asyncio.wait([asked])
+            asked = asked.before if asked.cancelled() else None
         self.look()
         if self._reading is not None:
             await asyncio.wait([self._reading])
@@ -128,7 +135,7 @@ class WriteOrder:
         """
         write = _Write(plan, cause, _Done())
         self._waiting.append(write)
-        self._last = write.done
+        self._last, write.done.before = write.done, self._last
         self._go()
         try:
             while True:
@@ -139,7 +146,7 @@ class WriteOrder:
                         write.done.cancel()
                         raise
         finally:  # an error's traceback has this frame, which must not lead back to the error
-            self._last = None if self._last is write.done else self._last
+            self._last = write.done.before if self._last is write.done else self._last
             del write
 
     def look(self) -> None:
@@ -252,7 +259,7 @@ class WriteOrder:
         while self._waiting:
             write = self._waiting.popleft()
             if not write.done.cancelled():
-                write.done.begun = True
+                write.done.begun, write.done.before = True, None
                 return write
         return None
 

@@ -171,6 +171,20 @@ async def test_what_cannot_be_cancelled_is_awaited_on(rounds):
     assert told == ["cancelled", "done"]
 
 
+async def test_many_await_one_future():
+    awaited, told = asyncio.get_running_loop().create_future(), []
+
+    async def waiting():
+        told.append(await awaited)
+
+    tasks = [begin(waiting()), begin(waiting()), asyncio.create_task(waiting()), begin(waiting())]
+    await asyncio.sleep(0)
+    tasks.append(begin(waiting()))
+    awaited.set_result("done")
+    await asyncio.wait([task for task in tasks if task])
+    assert told == ["done"] * 5
+
+
 @pytest.mark.parametrize("waits", [False, True])
 async def test_what_it_raises_comes_to_who_began_it_or_awaits_it(waits):
     async def failing():

@@ -98,6 +98,25 @@ async def test_cancelled_before_it_begins_nothing_is_written(resident):
     assert [line["message"]["content"] for line in lines(resident)] == ["next"]
 
 
+@pytest.mark.parametrize("withdrawn", [(1,), (1, 2), (2, 1)])
+@pytest.mark.parametrize("is_withdrawn_first", [True, False])
+async def test_a_read_waits_for_the_writes_before_those_that_were_withdrawn(resident, withdrawn, is_withdrawn_first):
+    with Path(resident.session.journal.path).open("rb") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        tasks = [asyncio.create_task(append(resident)) for _ in range(3 if len(withdrawn) > 1 else 2)]
+        await asyncio.sleep(0.001)
+        reading = None if is_withdrawn_first else asyncio.create_task(resident.order.settled())
+        for place in withdrawn:
+            await asyncio.sleep(0.001)
+            tasks[place].cancel()
+        await asyncio.sleep(0.001)
+        reading = reading or asyncio.create_task(resident.order.settled())
+        await asyncio.sleep(0.001)
+        assert not reading.done()
+    await reading
+    assert tasks[0].done()
+
+
 async def test_cancelled_after_it_began_the_result_comes(resident, monkeypatch):
     entered, release = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
