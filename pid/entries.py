@@ -332,7 +332,7 @@ def name_text(value: object) -> str | None:
     return (re.sub(r"\r\n|\r|\n", " ", value).strip() or None) if isinstance(value, str) else None
 
 
-def derived_id(session_id: str, place: str, taken: Container[str]) -> str:
+def derived_id(session_id: str, place: str, *taken: Container[str]) -> str:
     """A stable id for an entry without one: 8 hex characters from the session id and its place in the file.
 
     The same at every opening; of two that meet, the later one is hashed again with a counter.
@@ -340,7 +340,7 @@ def derived_id(session_id: str, place: str, taken: Container[str]) -> str:
     for attempt in range(1 << 32):
         seed = f"{session_id}:{place}:{attempt}".encode(errors="surrogatepass")
         entry_id = hashlib.sha256(seed).hexdigest()[:8]
-        if entry_id not in taken:
+        if not any(entry_id in ids for ids in taken):
             return entry_id
     raise AssertionError("2^32 ids are taken")
 

@@ -224,7 +224,7 @@ class Journal:
                 yield from self._take_tail(bytes(buffer[:filled]), opening=opening)
                 break
             elif len(buffer) < LONG_LINE:
-                buffer.extend(bytes(len(buffer)))
+                buffer.extend(bytes(min(len(buffer), LONG_LINE - len(buffer))))
             else:
                 yield from self._take_long_line(buffer)
                 if self._half:  # it goes on to the end of the file

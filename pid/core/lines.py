@@ -175,12 +175,9 @@ class Scanner:
 
     def _derive(self, index: int) -> str:
         place = f"{self.line}" if index == 0 else f"{self.line}.{index}"
-        while True:
-            entry_id = derived_id(self.session_id, place, self._taken)
-            if entry_id not in self._derived:
-                self._derived.add(entry_id)
-                return entry_id
-            place += "'"
+        entry_id = derived_id(self.session_id, place, self._taken, self._derived)
+        self._derived.add(entry_id)
+        return entry_id
 
     def _tell(self, batch: Batch, kind: str, message: str, entry_id: str | None = None) -> None:
         batch.problems.append(Problem(line=self.line, kind=kind, message=message, entry_id=entry_id))

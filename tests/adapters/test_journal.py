@@ -78,6 +78,25 @@ def test_a_line_too_long_to_hold_is_indexed_by_its_ends(path, monkeypatch):
     assert opened.problems == []
 
 
+@pytest.mark.parametrize("excess", [0, 1])
+def test_a_line_is_too_long_whatever_stands_before_it(tmp_path, monkeypatch, excess):
+    """Also a label, of which the ends do not tell enough: else the tree would change with the way it was read."""
+    monkeypatch.setattr(module, "LONG_LINE", 1 << 17)
+    monkeypatch.setattr(module, "SLICE_BYTES", 1 << 17)
+    label = {"type": "label", "id": "l", "parentId": None, "targetId": "l", "label": ""}
+    label["label"] = "x" * ((1 << 17) - len(compact(label)) - 1 + excess)
+    file = tmp_path / "s.jsonl"
+    found = []
+    for before in (0, 1, 100, 1000):
+        file.write_bytes(HEADER + b"\n" * before)
+        grown = Opened(file)
+        with file.open("ab") as end:
+            end.write(compact(label) + b"\n")
+        grown.advance()
+        found += [grown.tree.ids, Opened(file).tree.ids]
+    assert found == [[] if excess else ["l"]] * 8
+
+
 def test_a_long_line_without_an_end_is_half_a_line(path, monkeypatch):
     monkeypatch.setattr(module, "SLICE_BYTES", 64)
     monkeypatch.setattr(module, "LONG_LINE", 1024)

@@ -1,6 +1,8 @@
 """Finding entries in bytes: the fast path, every unusual line, and slices of any size."""
 
+import hashlib
 import json
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -146,6 +148,16 @@ def test_version_one_is_linear_with_the_same_ids_at_every_opening():
     assert shape(tree) == shape(again)
     assert tree.path(299) == list(range(300))
     assert change.problems == []
+
+
+def test_derived_ids_that_meet_are_the_same_in_any_slicing(monkeypatch):
+    sha256 = hashlib.sha256
+    few = lambda seed: SimpleNamespace(hexdigest=lambda: sha256(seed).hexdigest()[:1] * 8)  # noqa: E731
+    monkeypatch.setattr(hashlib, "sha256", few)
+    raw = HEADER + b"{}\n" * 12
+    ids = [load(raw, [cut])[0].ids for cut in range(len(HEADER), len(raw), 3)]
+    assert len(set(ids[0])) == 12
+    assert ids == ids[:1] * len(ids)
 
 
 @pytest.mark.parametrize(
