@@ -73,8 +73,10 @@ def _rest(work: Coroutine[Any, Any, None], awaited: Any) -> Generator[Any, Any, 
             try:
                 sent = yield awaited
             except BaseException as error:  # a cancellation, on its way to where the work waits
+                awaited = None
                 awaited = work.throw(error)
             else:
+                awaited = None  # what fails now has this frame in its traceback, which must not lead back to it
                 awaited = work.send(sent)
     except StopIteration:
         return

@@ -13,6 +13,7 @@ from pid.protocol import ContextParams, ForkParams, SettingsUpdate
 from pid.service import answers
 from pid.service.forking import fork
 from pid.service.store import Store
+from pid.service.turns import begin
 from tests.service.daemon import append, make_store, move, open_path, user
 from tests.trees import session_bytes
 
@@ -31,6 +32,13 @@ async def write(store, resident):
 async def be_refused(store, resident):
     with pytest.raises(PidError):
         await append(resident, user(), parent_id="gone")
+
+
+async def be_refused_in_turn(store, resident):
+    before = asyncio.create_task(append(resident))
+    await asyncio.sleep(0)
+    await be_refused(store, resident)
+    await before
 
 
 async def read(store, resident):
@@ -56,8 +64,12 @@ async def be_forked(store, resident):
     await store.close(made.session.session_id)
 
 
-@pytest.mark.parametrize("use", [nothing, write, be_refused, read, watch, see_others, be_forked])
-async def test_a_closed_session_is_gone(tmp_path, use):
+USES = [nothing, write, be_refused, be_refused_in_turn, read, watch, see_others, be_forked]
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("start", [asyncio.create_task, begin], ids=["in a task", "at once"])
+async def test_a_closed_session_is_gone(tmp_path, use, start):
     path = tmp_path / "s.jsonl"
     path.write_bytes(session_bytes("u1 a1 u2 a2"))
     store = make_store(tmp_path)
@@ -66,8 +78,9 @@ async def test_a_closed_session_is_gone(tmp_path, use):
     try:
         resident = await open_path(store, path)
         session, handle = weakref.ref(resident.session), resident.session.session_id
-        await use(store, resident)
-        del resident
+        if using := start(use(store, resident)):
+            await using
+        del resident, using
         await store.close(handle)
         await asyncio.sleep(0.01)
         assert session() is None
