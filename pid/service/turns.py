@@ -61,14 +61,23 @@ def _rest(work: Coroutine[Any, Any, None], awaited: Any) -> Generator[Any, Any, 
     """What is left of `work`, which waits for `awaited`. At the first `yield` it waits for its task to start.
 
     A coroutine that has not begun would never see a cancellation that comes before; this one does as a task does.
+    While the work goes on nothing here holds what it waited for: the traceback of an error that comes of it has this
+    frame, which must not lead back to the error.
     """
     try:
         try:
             yield
         except asyncio.CancelledError as error:
-            awaited = _handed_on(awaited) if awaited is not None and awaited.cancel() else work.throw(error)
+            if awaited is not None and awaited.cancel():
+                _hand_on(awaited)
+            else:
+                awaited = None
+                awaited = work.throw(error)
         else:  # a bare yield gives way for one round of the loop, which has passed
-            awaited = work.send(None) if awaited is None else _handed_on(awaited)
+            if awaited is not None:
+                _hand_on(awaited)
+            else:
+                awaited = work.send(None)
         while True:
             try:
                 sent = yield awaited
@@ -76,16 +85,15 @@ def _rest(work: Coroutine[Any, Any, None], awaited: Any) -> Generator[Any, Any, 
                 awaited = None
                 awaited = work.throw(error)
             else:
-                awaited = None  # what fails now has this frame in its traceback, which must not lead back to it
+                awaited = None
                 awaited = work.send(sent)
     except StopIteration:
         return
 
 
-def _handed_on(awaited: Any) -> Any:
-    """The future that work waits for, as a task expects to get it."""
+def _hand_on(awaited: Any) -> None:
+    """Makes of the future that work waits for what a task expects to get."""
     awaited._asyncio_future_blocking = True
-    return awaited
 
 
 class _Turns:

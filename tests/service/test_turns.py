@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from contextvars import ContextVar
 
 import pytest
@@ -183,6 +185,41 @@ async def test_many_await_one_future():
     awaited.set_result("done")
     await asyncio.wait([task for task in tasks if task])
     assert told == ["done"] * 5
+
+
+@pytest.mark.parametrize("is_cancelled", [False, True])
+async def test_an_error_is_gone_with_the_work_that_met_it(is_cancelled):
+    class Unhappy(Exception):
+        pass
+
+    seen, begun = [], []
+
+    async def fail():
+        raise Unhappy
+
+    async def meeting():
+        awaited = asyncio.create_task(fail())
+        asyncio.get_running_loop().call_soon(lambda: is_cancelled and begun[0].cancel())  # before that task begins
+        try:
+            try:
+                await awaited
+            except asyncio.CancelledError:
+                awaited.result()
+            finally:
+                del awaited
+        except Unhappy as error:
+            seen.append(weakref.ref(error))
+
+    gc.collect()
+    gc.disable()
+    try:
+        begun.append(begin(meeting()))
+        await begun[0]
+        begun.clear()
+        await asyncio.sleep(0)
+        assert [error() for error in seen] == [None]
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("waits", [False, True])
