@@ -40,7 +40,8 @@ class Floors:
         for work in ("open", "tree, previews", "plan a compaction", "plan a compaction, again"):
             self._timed(work, name, lambda: _read(path))
         with Daemon([*BARE, "--file", str(path)]) as bare:
-            self._timed("context", name, lambda: bare.request("session/buildContext", {}))
+            for work in ("context", "context, again"):
+                self._timed(work, name, lambda: bare.request("session/buildContext", {}))
         for work in ("fork of a file", "fork"):
             self._timed(work, name, lambda: _copy(path, folder))
         self.appends(name, path)

@@ -35,6 +35,7 @@ ROWS = (
     Row("open a session of 100,000 entries, 245 MB", "open", LARGE, "ms", "1/5 of pi"),
     Row("… memory that it adds at its peak", "open", LARGE, "MB", "1/6 of pi"),
     Row("the context of 10,000 entries, 24 MB, to its last byte", "context", MIDDLE, "ms", "1/8 of pi"),
+    Row("… again", "context, again", MIDDLE, "ms", "1/8 of pi"),
     Row("the tree of 100,000 entries, with previews", "tree, previews", LARGE, "ms", "1,000 ms"),
     Row("… memory that it adds at its peak", "tree, previews", LARGE, "MB", "100 MB"),
     Row("append to 100,000 entries, acknowledged as written", "append, written", LARGE, "us", "150 µs"),
