@@ -24,8 +24,8 @@ class Batch:
     """Entries in file order, and what was wrong between them.
 
     Each column has one thing of every entry: its place in the tree (`parent_ids` has None for a root), what it is
-    (`times` in ms, `flags` as in `lines`), and its place in the file (bytes; lines from 1). `bodies` has the parsed
-    entry, by index, of the kinds that the tree reads itself.
+    (`times` in ms, `flags` those of `core.lines`), and its place in the file (bytes; lines from 1). `bodies` has the
+    parsed entry, by index, of the kinds that the tree reads itself.
     """
 
     ids: list[str] = field(default_factory=list)

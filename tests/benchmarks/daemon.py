@@ -54,7 +54,7 @@ def once(method: str, **params: Any) -> Read:
 HEAVY: dict[str, Read] = {
     "context": once("session/buildContext"),
     "tree, previews": pages("session/getTree"),
-    "tree, bare": pages("session/getTree", content="none"),
+    "tree, no previews": pages("session/getTree", content="none"),
     "branch, whole": pages("session/getBranch"),
     "context, again": once("session/buildContext"),
     "payload": once("session/buildContext", format="anthropic", cacheBreakpoints=4),

@@ -1,6 +1,8 @@
-"""The floors of works on files: the least that they take from Python, whatever is made of the bytes.
+"""Floors: what the daemon's works would take from Python if nothing were made of the bytes.
 
-They are measured in the same run as the daemon, and stand beside it as the program `bare`.
+They are measured in the same run as the daemon, and stand beside it as the program `bare`; those of small requests
+are in `daemon`. A floor moves all bytes of a file, so the daemon is below it where it need not read them all: a plan
+made again, the context of a compacted session.
 """
 
 from __future__ import annotations

@@ -15,9 +15,9 @@ LARGE, MIDDLE, MANY = "linear-100000", "linear-10000", "2000 sessions"
 LEGEND = (
     "Measured on {date} by `python -m tests.benchmarks`: {processor}, {processors} processors; medians of all runs. "
     "pid is timed at the other end of its pipes. pi is its library, timed inside its own process, or its RPC mode for "
-    "what only that has. The floor is the least that the same work can take from Python, in the same run: a bare "
-    "asyncio loop under the same client, which for a context reads the file and sends it; and the bytes of the files "
-    "read, copied, written and synced without a look at them."
+    "what only that has. The floor is what the work would take from Python if nothing were made of the bytes, in the "
+    "same run: a bare asyncio loop under the same client, which for a context reads the file and sends it; and the "
+    "bytes of the files read, copied, written and synced without a look at them."
 )
 
 
@@ -46,7 +46,7 @@ ROWS = (
     Row("continue the most recent of 2,000 sessions", "continue recent", MANY, "ms", "pi"),
     Row("fork a session of 100,000 entries", "fork of a file", LARGE, "ms", "1/10 of pi"),
     Row("plan a compaction of 100,000 entries", "plan a compaction", LARGE, "ms", "1/10 of pi"),
-    Row("… again", "plan a compaction, again", LARGE, "ms", "1/10 of pi"),
+    Row("… again, with nothing appended meanwhile", "plan a compaction, again", LARGE, "ms", "1/10 of pi"),
     Row("start to the first reply", "start", "", "ms", "pi"),
     Row("a small request, there and back", "small request", "", "us", "100 µs, 2 × floor"),
     Row("… one of many that do not wait for each other", "small request, pipelined", "", "us", "33 µs, 2 × floor"),
