@@ -53,7 +53,7 @@ class Batch:
         self.lines.append(line)
 
     def take(self, other: "Batch", run: range) -> None:
-        """Adds a run of another batch's entries, which have no bodies."""
+        """Adds a run of another batch's entries, without their bodies."""
         if not run:
             return
         part = slice(run.start, run.stop)
@@ -65,3 +65,11 @@ class Batch:
         self.sizes += other.sizes[part]
         self.flags += other.flags[part]
         self.lines += other.lines[part]
+
+    def followed_by(self, other: "Batch") -> "Batch":
+        """This batch, with all of another behind it."""
+        before = len(self.ids)
+        self.take(other, range(len(other.ids)))
+        self.bodies |= {before + index: body for index, body in other.bodies.items()}
+        self.problems += other.problems
+        return self
