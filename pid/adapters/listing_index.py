@@ -56,8 +56,8 @@ _decode = msgspec.msgpack.Decoder(_Content).decode
 class Index(NamedTuple):
     """What is known of the files of a directory, by name, and the size of its index in bytes.
 
-    It holds as long as the index's file looks so (None: as long as there is none). `unwritten` are the bytes of files
-    that were read for what is not in there.
+    It holds as long as the index's file looks so (None: as long as there is none). `unwritten` counts the bytes of
+    sessions that were read since that file was written: what another process would have to read again.
     """
 
     look: Look | None

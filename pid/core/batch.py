@@ -24,8 +24,8 @@ class Batch:
     """Entries in file order, and what was wrong between them.
 
     Each column has one thing of every entry: its place in the tree (`parent_ids` has None for a root), what it is
-    (`times` in ms, `flags` as in `lines`), and its place in the file (bytes; lines from 1). `bodies` has the parsed
-    entry, by index, of the kinds that the tree reads itself.
+    (`times` in ms, `flags` those of `core.lines`), and its place in the file (bytes; lines from 1). `bodies` has the
+    parsed entry, by index, of the kinds that the tree reads itself.
     """
 
     ids: list[str] = field(default_factory=list)
@@ -53,7 +53,7 @@ class Batch:
         self.lines.append(line)
 
     def take(self, other: "Batch", run: range) -> None:
-        """Adds a run of another batch's entries, which have no bodies."""
+        """Adds a run of another batch's entries, without their bodies."""
         if not run:
             return
         part = slice(run.start, run.stop)
@@ -65,3 +65,11 @@ class Batch:
         self.sizes += other.sizes[part]
         self.flags += other.flags[part]
         self.lines += other.lines[part]
+
+    def followed_by(self, other: "Batch") -> "Batch":
+        """This batch, with all of another behind it."""
+        before = len(self.ids)
+        self.take(other, range(len(other.ids)))
+        self.bodies |= {before + index: body for index, body in other.bodies.items()}
+        self.problems += other.problems
+        return self

@@ -48,16 +48,12 @@ class Scanner:
 
     def scan(self, view: bytes | bytearray, stop: int, offset: int) -> Batch:
         """The entries of `view[:stop]`: whole lines, the first of which begins at `offset` of the file."""
+        if stop and self.header is not None and self.version >= FORMAT_VERSION:
+            return self._scan_fast(view, 0, stop, offset)
         batch, at = Batch(), 0
-        if self.header is None:
-            while at < stop and self.header is None:
-                at = self._scan_line(view, at, stop, offset, batch)
-        if self.version < FORMAT_VERSION:
-            while at < stop:
-                at = self._scan_line(view, at, stop, offset, batch)
-        elif at < stop:
-            self._scan_fast(view, at, stop, offset, batch)
-        return batch
+        while at < stop and (self.header is None or self.version < FORMAT_VERSION):
+            at = self._scan_line(view, at, stop, offset, batch)
+        return batch.followed_by(self._scan_fast(view, at, stop, offset)) if at < stop else batch
 
     def scan_tail(self, raw: bytes, offset: int) -> Batch | None:
         """The entry in the bytes behind the last line break, if they are whole; None for half a line."""
@@ -95,7 +91,7 @@ class Scanner:
         self._take(pieces(bytes(view[at:end])), offset + at, batch)
         return end + 1
 
-    def _scan_fast(self, view: bytes | bytearray, at: int, stop: int, offset: int, batch: Batch) -> None:
+    def _scan_fast(self, view: bytes | bytearray, at: int, stop: int, offset: int) -> Batch:
         """The lines of a slice by how they begin, those that hold one `parentId` each; the others are taken apart.
 
         A second entry on a line (behind a torn one, say) shows as a second `parentId`. One count over a run of lines
@@ -104,7 +100,15 @@ class Scanner:
         before = self.line - self._in_line  # an entry that ended without a line break began the next line
         self._in_line = False
         found = rows_of(view, at, stop, offset, before + 1)
-        kinds, done = found.kinds, 0
+        whole = range(len(found.kinds))
+        if UNKNOWN in found.kinds or _keys(view, found, whole, offset) != len(whole):
+            found = self._taken_apart(view, found, offset)
+        self.line = before + len(whole)
+        return found
+
+    def _taken_apart(self, view: bytes | bytearray, found: Batch, offset: int) -> Batch:
+        """The same lines, with what is on those of unknown kinds and on joined ones."""
+        batch, kinds, done = Batch(), found.kinds, 0
         while done < len(kinds):
             other = kinds.find(UNKNOWN, done)
             run = range(done, len(kinds) if other < 0 else other)
@@ -117,7 +121,7 @@ class Scanner:
                 self.line, start = found.lines[other], found.starts[other]
                 self._take(pieces(bytes(view[start - offset : start - offset + found.sizes[other]])), start, batch)
                 done += 1
-        self.line = before + len(kinds)
+        return batch
 
     def _take(self, found: Iterable[Piece], offset: int, batch: Batch) -> None:
         for index, piece in enumerate(found):

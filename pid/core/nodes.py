@@ -58,7 +58,7 @@ _node: Final = cast(
         gc=False,
     ),
 )
-"""A `TreeNode` that is made in a third of the time: calls of a class whose metaclass is Python's are slow."""
+"""A `TreeNode` that is made in a third of the time: to call a class whose metaclass is written in Python is slow."""
 
 
 _NAMING: Final[Mapping[int, str]] = {

@@ -41,7 +41,7 @@ def _one_a_line(fields: str) -> re.Pattern[str]:
 _AS_WRITTEN: Final = _one_a_line((_FIELDS % f"{_LINKS}, ").replace(" ", ""))
 _AS_MIGRATED_OR_SPACED: Final = _one_a_line((_FIELDS % f"(?:{_LINKS}, |)").replace(" ", " ?"))
 _migrated_tail = re.compile(rf", {_LINKS}\}}\Z".replace(" ", " ?").encode()).search
-_GROUPS: Final = 5  # of each head; what else there is of it follows
+_GROUPS: Final = 5  # in `_FIELDS`
 
 _Column = list[str | None]
 
@@ -57,7 +57,7 @@ class _Kinds(dict[tuple[str | None, str | None], int]):
 _KINDS: Final = _Kinds()
 _KINDS.update({(name, None): UNKNOWN if kind in TOLD else kind.value for name, kind in TYPES.items()})
 _KINDS.update({(None, role): kind.value for role, kind in ROLES.items()})
-_KINDS.update({("session", None): UNKNOWN, (None, None): UNKNOWN})  # a role that does not stand first must be read
+_KINDS.update({("session", None): UNKNOWN, (None, None): UNKNOWN})  # no match, or a role that does not stand first
 
 
 def rows_of(view: bytes | bytearray, at: int, stop: int, offset: int, line: int) -> Batch:
@@ -109,7 +109,7 @@ def _fields(
             for start, end in zip(starts, ends, strict=True)
         ]
         text = str(b"\n".join((b"", *heads)), "latin-1")
-    found = pattern.split(text)
+    found = pattern.split(text)  # it matches at each line break: by turns the groups of a head and the rest of it
     return [found[group :: _GROUPS + 1] for group in range(1, _GROUPS + 1)]
 
 

@@ -105,7 +105,7 @@ def _part(kind: Any, part: Any) -> Any:
 # One line
 
 
-_ENOUGH: Final = PREVIEW_CODE_POINTS + 40
+_ENOUGH: Final = PREVIEW_CODE_POINTS + 40  # code points of a text, of which mostly a whole preview is left
 _ENOUGH_WORDS: Final = PREVIEW_CODE_POINTS // 2 + 1
 _UNSHOWN: Final = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]+")  # controls, and turns of direction
 
@@ -131,7 +131,7 @@ def _collapsed(text: str) -> str:
 
 
 def _usual_line(text: str) -> str:
-    """The first 120 code points of a text as one line, which holds if they are printable: so is no other white space.
+    """The first 120 code points of a text as one line, if that is printable: else other white space may be left.
 
     A few passes over all of it, faster than word by word.
     """
@@ -165,7 +165,7 @@ def _text_line(raw: Raw) -> str:
 
 def _plain_line(part: bytes) -> str:
     """The first 120 code points of a text from its beginning; "" if it takes a closer look."""
-    end = _INCOMPLETE.search(part, _LAST)  # cuts what is complete too: cheaper than to try
+    end = _INCOMPLETE.search(part, _LAST)  # a whole character at the end is cut off too: cheaper than to try
     try:
         text = orjson.loads(b'"%b"' % (part[: end.start()] if end else part))
     except ValueError:

@@ -26,6 +26,7 @@ _WEIGHTS: Final = {
 }
 """Milliseconds of a digit, by its place."""
 _OF_ZEROS: Final = ord("0") * sum(_WEIGHTS.values())
+"""What a timestamp of nothing but zeros comes to, reckoned with the codes of its digits instead of their values."""
 _LANE: Final = 4  # bytes: room for the sum of all digits as they are written, "9" for each
 _FEW: Final = 16  # so many are sooner looked at one by one
 
@@ -53,6 +54,7 @@ def _day_ms(hour: str) -> int:
 
 
 def _ms_in_day(raw: bytes, count: int) -> tuple[int, ...]:
+    """Milliseconds since midnight of `count` timestamps that stand in `raw` one behind the other."""
     total = -int.from_bytes(_OF_ZEROS.to_bytes(_LANE, "little") * count, "little")
     lanes = bytearray(_LANE * count)
     for place, weight in _WEIGHTS.items():

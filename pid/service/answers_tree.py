@@ -59,7 +59,7 @@ async def get_tree(session: Session, params: TreeParams) -> TreeResult:
             await next_turn()
         part = _encoded(session, list(shown), params.content, above)
         ends = list(accumulate(map(len, part)))
-        fitting = max(bisect_right(ends, room), not count)
+        fitting = max(bisect_right(ends, room), not count)  # a page has one node at least
         if params.limit is not None:
             fitting = min(fitting, params.limit - count)
         if fitting:
@@ -93,15 +93,15 @@ def _slices(session: Session, page: Page, params: TreeParams, included: Included
 def _encoded(session: Session, rows: Sequence[int], content: str, above: Callable[[int], int] | None) -> list[bytes]:
     """The JSON of each node of a slice."""
     tree, full, with_preview = session.tree, content == "full", content != "none"
-    found = []
+    encoded = []
     for row, line in zip(rows, (session.bodies if full else session.stored)(rows), strict=True):
         node = _node(session, row, line, with_preview=with_preview)
         if full and line:
             force_setattr(node, "entry", Raw(line))
         if above:
             force_setattr(node, "visible_parent_id", tree.id_of(above(tree.parents[row])))
-        found.append(_encode(node))
-    return found
+        encoded.append(_encode(node))
+    return encoded
 
 
 def _node(session: Session, row: int, line: bytes, *, with_preview: bool = True) -> TreeNode:

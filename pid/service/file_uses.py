@@ -1,7 +1,8 @@
-"""Which files the calls of a session name, by entry: what a preview reads a whole history for.
+"""Which files the tool calls of a session name, by entry: what a preview of a compaction reads a whole history for.
 
 What was found is kept, a few bytes for each call, for as long as the file looks as it did when it was read; once it
-changed, whoever changed it, all of it is read again. It is used in threads, and knows nothing of plans.
+changed, whoever changed it (an append is enough), all of it is read again. It is used in threads, and knows nothing of
+plans.
 """
 
 from array import array
@@ -26,7 +27,7 @@ _MESSAGES: Final = marks_of(*MESSAGE_KINDS)
 
 
 class FileUses:
-    """Those of one session."""
+    """How the calls of one session use files; see the module."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -74,7 +75,7 @@ class _Found:
         self._known: dict[Use, int] = {}
 
     def holds(self, look: Look | None, reader: Reader) -> bool:
-        """Whether it is what a file holds that looks so; or was read for the work that still goes on."""
+        """Whether what was read still counts: the file looks as it did, or the same work, by its reader, goes on."""
         return self._reader() is reader or (self._is_kept and look == self._look)
 
     def of(self, rows: Sequence[int]) -> set[Use]:

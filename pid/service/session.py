@@ -181,6 +181,8 @@ class Session:
 
     def stored(self, rows: Sequence[int]) -> list[bytes]:
         """The bytes of rows as they stand in the file, unproven; raises as `bodies` does."""
+        if len(rows) > 1 and rows[0] > rows[-1]:  # from the leaf up: neighbours are read in one go in file order only
+            return self.journal.read(self._spans(rows[::-1]))[::-1]
         return self.journal.read(self._spans(rows))
 
     def _spans(self, rows: Sequence[int]) -> list[Span]:

@@ -1,8 +1,9 @@
 """The turns of work on the event loop: what is short begins at once, what is long gives way.
 
-`begin` starts work in the turn of who asks for it; most small requests are done in that one step, and of those that
-are done `together` one look at a file serves all. Of all that goes on in slices, `next_turn` lets one slice run in
-each round of the loop, so a small request waits for few of them, however many long answers are being made beside it.
+`begin` runs the first step of a task where it is asked for, not in the loop's next round; most small requests are done
+in that step, and of those that begin `together` one look at a file serves all. Of all that goes on in slices,
+`next_turn` lets one slice run in each round of the loop, so a small request waits for few of them, however many long
+answers are being made beside it.
 """
 
 import asyncio
@@ -48,7 +49,7 @@ def together() -> Iterator[None]:
 
 
 def moment() -> object | None:
-    """What stands for the moment, in which the world need not be looked at twice; None outside."""
+    """What tells this moment from others: within it, no file need be looked at twice. None outside of `together`."""
     return _moment
 
 
@@ -58,9 +59,11 @@ async def _go_on(work: Coroutine[Any, Any, None], awaited: Any) -> None:
 
 @coroutine
 def _rest(work: Coroutine[Any, Any, None], awaited: Any) -> Generator[Any, Any, None]:
-    """What is left of `work`, which waits for `awaited`. At the first `yield` it waits for its task to start.
+    """What is left of `work`, which waits for `awaited`, to be gone on with by a task.
 
-    A coroutine that has not begun would never see a cancellation that comes before; this one does as a task does.
+    `begin` brings it to the first `yield`. A coroutine that was not begun would not see a cancellation that comes
+    before its task's first step; this one does, and passes it on to what `work` waits for, as a task would.
+
     While the work goes on nothing here holds what it waited for: the traceback of an error that comes of it has this
     frame, which must not lead back to the error.
     """

@@ -70,7 +70,7 @@ class _Write:
 
 @dataclass(slots=True)
 class _Group:
-    """The writes of one turn, what they are planned on, and what the tree looked like before and after."""
+    """The writes that go to the file together, what they are planned on, and what else of the tree they changed."""
 
     overlay: Overlay
     name: str | None
@@ -171,7 +171,7 @@ class WriteOrder:
                     await self._read_on(self._reading)
                 else:
                     self._writing = True
-                    await self._turn()
+                    await self._write_group()
                     self._writing = False
                 await asyncio.sleep(0)
         finally:
@@ -201,7 +201,8 @@ class WriteOrder:
             await self.absorb()
         return found is Found.REPLACED
 
-    async def _turn(self) -> None:
+    async def _write_group(self) -> None:
+        """Plans what waits, writes and syncs it, and answers each write, whatever fails."""
         group: _Group | None = None
         try:
             await self._lock()
@@ -212,7 +213,7 @@ class WriteOrder:
                 await self._put(group)
             finally:
                 self.session.journal.unlock()
-        except Exception as error:  # whatever it is: each write is answered, and the next turn goes on
+        except Exception as error:  # whatever it is: each write is answered, and the next group goes on
             if group is None:
                 group = self._new_group()
                 group.writes += iter(self._next, None)

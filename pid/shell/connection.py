@@ -131,6 +131,7 @@ class Connection:
         self._turn()
 
     def _turn(self) -> None:
+        """Acts on what waits, for a while; all of it was sent before, so it shares its looks at files."""
         until = self._loop.time() + _TURN
         with together():
             while self._waiting and not self._stalled() and self._loop.time() < until:

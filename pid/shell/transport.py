@@ -21,7 +21,7 @@ from pid.core.framing import Event, Framer
 
 logger = logging.getLogger(__name__)
 
-CHUNK: Final = 256 * 1024  # bytes read at once
+CHUNK: Final = 64 * 1024  # bytes read at once; for more, malloc asks the system for memory each time
 _IN_PLACE: Final = 64 * 1024  # a body with at least this much to come is read into its place
 _PIPE: Final = 1024 * 1024
 _BUFFERS: Final = 512  # buffers in one writev (IOV_MAX is 1024)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-CHUNK = 256 * 1024
+CHUNK = 64 * 1024  # as the daemon reads
 PIPE = 1024 * 1024  # as the daemon asks for it
 HEADER = re.compile(rb"Content-Length: ([0-9]+)\r\n\r\n")
 

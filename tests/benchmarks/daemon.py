@@ -52,10 +52,11 @@ def once(method: str, **params: Any) -> Read:
 
 
 HEAVY: dict[str, Read] = {
-    "tree, previews": pages("session/getTree"),
-    "tree, bare": pages("session/getTree", content="none"),
-    "branch, whole": pages("session/getBranch"),
     "context": once("session/buildContext"),
+    "tree, previews": pages("session/getTree"),
+    "tree, no previews": pages("session/getTree", content="none"),
+    "branch, whole": pages("session/getBranch"),
+    "context, again": once("session/buildContext"),
     "payload": once("session/buildContext", format="anthropic", cacheBreakpoints=4),
     "payload, pruned": once("session/buildContext", format="anthropic", pruneToolResults={}),
 }

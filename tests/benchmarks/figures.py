@@ -18,7 +18,7 @@ from tests.benchmarks.growth import exponents
 Key = tuple[str, str, str]  # work, session, unit
 
 PROGRAMS = ("pid", "pi", "pi rpc", "bare")
-"""The daemon, pi's library, pi's RPC mode, and the least that a program in Python can take."""
+"""The daemon, pi's library, pi's RPC mode, and the floor (see `floors`)."""
 
 
 @dataclass

@@ -1,6 +1,7 @@
-"""The floors of works on files: the least that they take from Python, whatever is made of the bytes.
+"""Floors: what the daemon's works would take from Python if nothing were made of the bytes.
 
-They are measured in the same run as the daemon, and stand beside it as the program `bare`.
+They are measured in the same run as the daemon, and stand beside it as the program `bare`; those of small requests
+are in `daemon`. A floor moves all bytes of a file, so works that need not read them all have none.
 """
 
 from __future__ import annotations
@@ -37,12 +38,13 @@ class Floors:
 
     def session(self, name: str, path: Path, folder: Path) -> None:
         """The bytes of a session read, read and sent, copied; a line written, and synced."""
-        for work in ("open", "tree, previews", "plan a compaction", "plan a compaction, again"):
+        for work in ("open", "tree, previews", "plan a compaction"):
             self._timed(work, name, lambda: _read(path))
-        with Daemon([*BARE, "--file", str(path)]) as bare:
-            self._timed("context", name, lambda: bare.request("session/buildContext", {}))
-        for work in ("fork of a file", "fork"):
-            self._timed(work, name, lambda: _copy(path, folder))
+        if name.startswith("linear"):  # all of it is its context
+            with Daemon([*BARE, "--file", str(path)]) as bare:
+                for work in ("context", "context, again"):
+                    self._timed(work, name, lambda: bare.request("session/buildContext", {}))
+        self._timed("fork of a file", name, lambda: _copy(path, folder))
         self.appends(name, path)
 
     def appends(self, name: str, path: Path) -> None:

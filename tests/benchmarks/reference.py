@@ -46,9 +46,9 @@ class Reference:
         """Opening, then reading, planning and appending. The file is as before afterwards."""
         with restored(path), self._process() as pi:
             self._ask(pi, "open", name, "open", session=1, path=str(path))
-            for _ in repeated():
-                assert pi.pid
-                with weighed(self.figures, "pi", pi.pid, "context", name):
+            assert pi.pid
+            for work in ("context", *("context, again" for _ in repeated())):
+                with weighed(self.figures, "pi", pi.pid, work, name):
                     pi.ask_unparsed("show", session=1, part="context")
             for _ in repeated():
                 self._plan(pi, "plan a compaction, again", name)
