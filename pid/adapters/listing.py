@@ -120,7 +120,8 @@ def _tellable(name: str) -> bool:
 def _may_have_grown(before: Known | None, status: os.stat_result) -> bool:
     if before is None or before.found is None or not 0 < before.end <= status.st_size:
         return False
-    return before.look[:2] == (status.st_dev, status.st_ino)
+    look = look_of(status)
+    return look == before.look or (look[:2] == before.look[:2] and look[2] > before.look[2])
 
 
 def _read(

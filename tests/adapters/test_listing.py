@@ -247,12 +247,19 @@ def no_session_any_more(path: Path) -> None:
     path.write_bytes(b"{}\n" + path.read_bytes())
 
 
+LONG_ENOUGH = b'{"type":"custom","id":"long","parentId":null,"timestamp":"2026-01-06T09:00:00.000Z","data":"%b"}\n' % (
+    b"x" * 5000
+)
+"""More than what is compared when a file goes on: a change before it shows by nothing else."""
+
 CHANGES = [rewritten, swapped, same_size, back_in_time, shorter, no_session_any_more]
 
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_the_index_is_never_trusted_over_the_file(change: Any, lists: Lists) -> None:
     path = lists.put("a.jsonl")
+    with path.open("ab") as file:
+        file.write(LONG_ENOUGH)
     lists()
     change(path)
     found = lists().get("a.jsonl")
