@@ -34,7 +34,7 @@ from pid.protocol import Problem
 SLICE_BYTES: Final = 1 << 20
 SLICE_LINES: Final = 1024
 """One step of `advance`, whichever is less: a few milliseconds of the loop's time."""
-_SLICE_AT_LEAST: Final = 1 << 16  # also the first one, before it is known how long lines are
+_SLICE_AT_LEAST: Final = 1 << 17  # also the first one, before it is known how long lines are
 LONG_LINE: Final = 32 << 20
 """A line longer than this is indexed by its head and tail, without holding it."""
 MAX_HEADER_BYTES: Final = 1 << 20
