@@ -8,7 +8,7 @@ answers are being made beside it.
 
 import asyncio
 from collections import deque
-from collections.abc import Coroutine, Generator, Iterator
+from collections.abc import Awaitable, Coroutine, Generator, Iterator
 from contextlib import contextmanager
 from contextvars import copy_context
 from types import coroutine
@@ -29,7 +29,7 @@ def begin(work: Coroutine[Any, Any, None]) -> asyncio.Task[None] | None:
         return None
     if awaited is not None:
         awaited._asyncio_future_blocking = False  # until the task waits for it, others may await it too
-    rest = _go_on(work, awaited)
+    rest = _go_on(_rest(work, awaited))
     rest.send(None)
     return asyncio.Task(rest, loop=asyncio.get_running_loop(), context=context)
 
@@ -53,8 +53,8 @@ def moment() -> object | None:
     return _moment
 
 
-async def _go_on(work: Coroutine[Any, Any, None], awaited: Any) -> None:
-    await _rest(work, awaited)
+async def _go_on(rest: Awaitable[None]) -> None:
+    await rest
 
 
 @coroutine
