@@ -52,7 +52,6 @@ def once(method: str, **params: Any) -> Read:
 
 
 HEAVY: dict[str, Read] = {
-    "context": once("session/buildContext"),
     "tree, previews": pages("session/getTree"),
     "tree, no previews": pages("session/getTree", content="none"),
     "branch, whole": pages("session/getBranch"),
@@ -100,7 +99,11 @@ class Bench:
         self.delays(name, path, other)
 
     def reads(self, name: str, path: Path) -> None:
-        """Opening, then everything that reads; MB are what each adds at its peak."""
+        """Opening, then everything that reads, and a first context in a daemon of its own; MB are added at the peak."""
+        with Daemon(self.command) as daemon:
+            session_id, _ = opened(daemon, path)
+            with suppress(TooLarge), self._weighed(daemon, "context", name):
+                once("session/buildContext")(daemon, session_id)
         with Daemon(self.command) as daemon:
             with self._weighed(daemon, "open", name):
                 session_id, leaf = opened(daemon, path)
