@@ -65,7 +65,7 @@ ROWS = (
     Row("… again, with nothing appended meanwhile", "plan a compaction, again", LARGE, "ms", _of_pi(1 / 10)),
     Row("start to the first reply", "start", "", "ms", _of_pi(1)),
     Row("a small request, there and back", "small request", "", "us", (Limit(more=100), Limit("floor", 2))),
-    Row("… one of many at once", "small request, pipelined", "", "us", (Limit(more=33), Limit("floor", 2))),
+    Row("… one of many at once", "small request, pipelined", "", "us", (Limit(more=1e6 / 30_000), Limit("floor", 2))),
 )
 DELAYS = (
     Row("a small request while 245 MB are opened", "small request while a session opens", LARGE, "ms", ()),
@@ -126,7 +126,7 @@ def _target(limit: Limit, unit: str, ours: float | None, known: Mapping[str, flo
 
 
 def _said(limit: Limit, unit: str, found: float | None) -> str:
-    more = f"{limit.more:,g} {unit.replace('us', 'µs')}".strip()
+    more = f"{short(limit.more)} {unit.replace('us', 'µs')}".strip()
     match limit:
         case Limit(""):
             return more
