@@ -60,6 +60,7 @@ HEAVY = frozenset({"anthropic", "tiktoken", "bpe_openai", "rich"})
 """Imported on first use, inside a function: serving starts without them."""
 
 OPENERS: dict[str, str] = {
+    "pid.adapters.directories": "directories, to make their names durable",
     "pid.adapters.journal": "session files, and nothing else opens one",
     "pid.adapters.fork_file": "the file of a fork, before it is a session",
     "pid.adapters.naming": "the directory that a new session goes to, for its lock",

@@ -12,9 +12,10 @@ import os
 from collections.abc import Callable
 from typing import Final
 
+from pid.adapters.directories import make_directory, sync_directory
 from pid.adapters.failures import write_failed
 from pid.adapters.held import Held, HeldBytes
-from pid.adapters.journal import make_directory, remove, sync_directory, sync_file
+from pid.adapters.journal import remove, sync_file
 from pid.errors import SessionExists
 
 CHUNK: Final = 8 << 20

@@ -18,6 +18,7 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from enum import Enum
 from typing import Final, NamedTuple, NoReturn
 
+from pid.adapters.directories import make_directory, sync_directory
 from pid.adapters.failures import changed_on_disk, read_failed, sync_failed, write_failed
 from pid.adapters.held import Held
 from pid.core.batch import Batch
@@ -42,7 +43,6 @@ _FINGERPRINT_BYTES: Final = 4096
 _HEAD_BYTES, _TAIL_BYTES = 65_536, 256
 _CAREFULLY: Final = os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY  # nothing waits for a FIFO's other end
 _CREATING: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
-_NO_DIRECTORY_SYNC: Final = frozenset({errno.EACCES, errno.EINVAL, errno.EOPNOTSUPP})
 _NO_LOCKS: Final = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP})
 
 
@@ -442,19 +442,6 @@ def sync_file(fd: int) -> None:
     _sync(fd)
 
 
-def sync_directory(path: str) -> None:
-    """Makes a new or renamed name in a directory durable, where that can be asked for."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)
-    except OSError as error:
-        if error.errno not in _NO_DIRECTORY_SYNC:
-            raise
-
-
 def remove(path: str) -> bool:
     """Takes back a file that was made a moment ago; whether it is gone."""
     try:
@@ -483,18 +470,6 @@ def _open_fd(path: str) -> tuple[int, bool]:
         if error.errno not in (errno.EACCES, errno.EROFS, errno.EPERM, errno.ETXTBSY):
             raise
     return os.open(path, os.O_RDONLY | flags), False
-
-
-def make_directory(path: str) -> None:
-    """Makes what is missing of a path, durably and for the user alone."""
-    missing = []
-    while not os.path.isdir(path):
-        missing.append(path)
-        path = os.path.dirname(path)
-    for folder in reversed(missing):
-        with contextlib.suppress(FileExistsError):  # made by another meanwhile; or no directory, as opening tells
-            os.mkdir(folder, 0o700)
-        sync_directory(os.path.dirname(folder))
 
 
 def _make_alike(fd: int, other: os.stat_result) -> None:

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from typing import Final
 
 from pid.adapters.catalog import file_name, find_by_id
+from pid.adapters.directories import make_directory
 from pid.adapters.failures import write_failed
-from pid.adapters.journal import make_directory
 from pid.errors import SessionBusy, SessionExists
 
 DEADLINE: Final = 5.0

@@ -11,8 +11,9 @@ import os
 from collections.abc import Iterator
 from typing import Final
 
+from pid.adapters.directories import sync_directory
 from pid.adapters.failures import write_failed
-from pid.adapters.journal import Found, Journal, sync_directory
+from pid.adapters.journal import Found, Journal
 from pid.errors import WriteFailed
 
 DRAFT: Final = "pid-draft"

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from pid.adapters import fork_file, journal, listing_index, naming, replacing
+from pid.adapters import directories, fork_file, journal, listing_index, naming, replacing
 
 CHANGING = (
     "write",
@@ -30,7 +30,7 @@ CHANGING = (
     "fchmod",
     "fchown",
 )
-WRITERS = (journal, replacing, fork_file, naming, listing_index)
+WRITERS = (journal, directories, replacing, fork_file, naming, listing_index)
 
 Before = Callable[..., Any]
 """Called with a call's name (`create` for an `open` that makes the file), the real function and its arguments; what it

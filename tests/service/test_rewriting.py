@@ -7,7 +7,7 @@ import os
 import stat
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pid.adapters import replacing as replacing_module
@@ -271,7 +271,14 @@ def _dumps(value):
     return json.dumps(value).encode()
 
 
+TORN_PARENT = [
+    b' \x00{"type":"custom","x":,"id":"b","parentId":"a"}',
+    b'{"type":"message","id":"a","parentId":null,"message":,}',
+]
+
+
 @settings(max_examples=150)
+@example(version=2, lines=TORN_PARENT, end=b"")
 @given(version=st.sampled_from([None, 1, 2]), lines=LINES, end=st.sampled_from([b"", b"\n", b"\r\n"]))
 def test_any_old_file_keeps_its_tree(tmp_path_factory, version, lines, end):
     path = file_of(tmp_path_factory.mktemp("old") / "f.jsonl", header(version), *lines, end=end)
@@ -280,13 +287,16 @@ def test_any_old_file_keeps_its_tree(tmp_path_factory, version, lines, end):
     async def rewrite():
         store = make_store(path.parent)
         resident = await open_path(store, path)
-        rows, problems = tree_of(resident.session), list(resident.session.problems)
+        rows, kinds = tree_of(resident.session), {problem.kind for problem in resident.session.problems}
         await append(resident, user("new"))
-        assert tree_of(resident.session)[: len(rows)] == rows
+        kept = tree_of(resident.session)[: len(rows)]
+        if "tornLine" in kinds:  # once ended, it keeps its place as a damaged entry, and others may name it as parent
+            assert [row[0] for row in kept] == [row[0] for row in rows]
+        else:
+            assert kept == rows
         again = await open_path(make_store(path.parent), path)
         assert tree_of(again.session) == tree_of(resident.session)
         assert again.session.leaf_id == resident.session.leaf_id
-        kinds = {problem.kind for problem in problems}
         assert kinds & {"malformedLine", "tornLine"} or b"not json" not in lines
         again.session.journal.close()
         await store.close_all()
