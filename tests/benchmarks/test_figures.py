@@ -76,6 +76,7 @@ def test_the_table_of_the_readme_comes_from_the_lines() -> None:
     assert rows["a small request while 245 MB are opened"][4] == "≤ 20 ms ✓, longest ≤ 50 ms ✓"
     assert [row[2:] for name, row in rows.items() if "exponent" in name] == [["0.00 at most", "", "≤ 0.1 ✓"]]
     assert rows["… again, with nothing appended meanwhile"] == ["", "", "", "", "≤ 1/10 of pi"]
+    assert len(rows) - 2 <= 20  # but its head and the rule
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/clear_refs"), reason="Linux only")

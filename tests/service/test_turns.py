@@ -119,6 +119,17 @@ async def test_a_bare_yield_takes_one_round():
     assert ran == [1, 2]
 
 
+async def begun_and_cancelled(work, rounds):
+    """The task of work that waits, cancelled so many rounds of the loop after it began, and a while later."""
+    task = begin(work)
+    assert task is not None
+    for _ in range(rounds):
+        await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.sleep(0.001)
+    return task
+
+
 @pytest.mark.parametrize("rounds", range(3))
 @pytest.mark.parametrize("refuses", [False, True], ids=["and ends", "and goes on"])
 async def test_a_cancellation_reaches_the_work_however_early_it_comes(rounds, refuses):
@@ -134,12 +145,7 @@ async def test_a_cancellation_reaches_the_work_however_early_it_comes(rounds, re
         await awaited[1]
         told.append("done")
 
-    task = begin(waiting())
-    assert task is not None
-    for _ in range(rounds):
-        await asyncio.sleep(0)
-    task.cancel()
-    await asyncio.sleep(0.001)
+    task = await begun_and_cancelled(waiting(), rounds)
     assert told == [True]  # as of any task, what it waits for is cancelled with it
     awaited[1].set_result(None)
     await asyncio.wait([task])
@@ -162,12 +168,7 @@ async def test_what_cannot_be_cancelled_is_awaited_on(rounds):
             except asyncio.CancelledError:
                 told.append("cancelled")
 
-    task = begin(waiting())
-    assert task is not None
-    for _ in range(rounds):
-        await asyncio.sleep(0)
-    task.cancel()
-    await asyncio.sleep(0.001)
+    task = await begun_and_cancelled(waiting(), rounds)
     awaited.set_result("done")
     await task
     assert told == ["cancelled", "done"]
